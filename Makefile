@@ -1,0 +1,49 @@
+# Two commands matter: `make demo` and `make test`. Both set everything up themselves.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format clean
+
+help:
+	@echo "make demo    install, start the server on the embedded model, send a tool call and a schema"
+	@echo "make test    install, then lint, types, layers and all tests"
+	@echo "make check   lint, types and layers only"
+	@echo "make format  rewrite the sources in the project's format"
+
+$(VENV)/.python: 
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Interlock needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { echo "could not create $(VENV): on Debian or Ubuntu, apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml constraints.txt $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . || \
+	  { echo "the installation failed: check the connection to your package index and run make again"; exit 1; }
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' || \
+	  { echo "the installation failed: check the connection to your package index and run make again"; exit 1; }
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/interlock demo
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/python -m pytest
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

@@ -1,0 +1,108 @@
+"""Server configuration: small frozen parts, composed. Made by the command line, passed down, never edited."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+PropertyOrder = Literal["declared", "any"]
+Whitespace = Literal["fixed", "flexible"]
+ToolConstraints = Literal["auto", "all", "off"]
+RunnerName = Literal["llama_cpp", "fake"]
+KvType = Literal["f16", "f32", "q8_0", "q4_0", "bf16"]
+FlashAttention = Literal["auto", "on", "off"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaCppConfig:
+    """threads: 0 means physical cores. library: which package brings llama.cpp. gpu_layers: -1 is all."""
+
+    threads: int = 0
+    gpu_layers: int = 0
+    flash_attention: FlashAttention = "auto"
+    kv_type_k: KvType = "f16"
+    kv_type_v: KvType = "f16"
+    use_mmap: bool = True
+    library: Literal["auto", "xllamacpp", "llama-cpp-python"] = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeConfig:
+    """mode: ``uniform`` seeded logits, or ``scripted`` from ``script`` (path of a JSON file).
+    tokenizer: path of a tokenizer.json for a real vocabulary; ``None`` for bytes."""
+
+    mode: Literal["uniform", "scripted"] = "uniform"
+    seed: int = 0
+    script: Path | None = None
+    tokenizer: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """slots: sequences in the cache at once. context_tokens: most tokens of one sequence, 0 means the
+    model's own limit (capped at 8,192). max_batch_tokens: token budget of one step.
+    max_waiting: requests that may wait for a slot."""
+
+    model: Path
+    runner: RunnerName = "llama_cpp"
+    slots: int = 8
+    context_tokens: int = 0
+    max_batch_tokens: int = 512
+    max_waiting: int = 256
+    grammar_cache_bytes: int = 256 * 1024 * 1024
+    grammar_compile_s: float = 10.0
+    mask_threads: int = 0
+    llama_cpp: LlamaCppConfig = field(default_factory=LlamaCppConfig)
+    fake: FakeConfig = field(default_factory=FakeConfig)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileConfig:
+    """The compile pool: helpers, and the limits of one constraint."""
+
+    helpers: int = 1
+    timeout_s: float = 5.0
+    memory_bytes: int = 2 * 1024 * 1024 * 1024
+    cache_entries: int = 4096
+    cache_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpConfig:
+    """host, port (0: one from the OS). max_body_bytes and max_nesting bound a request body."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    api_keys: tuple[str, ...] = ()
+    max_body_bytes: int = 8 * 1024 * 1024
+    max_nesting: int = 200
+    max_concurrent: int = 512
+    request_timeout_s: float = 600.0
+    drain_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationDefaults:
+    """Policies that a request may override (architecture section 4). property orders: declared for
+    response formats, any for tool arguments."""
+
+    tool_constraints: ToolConstraints = "auto"
+    open_objects: bool = False
+    response_order: PropertyOrder = "declared"
+    tool_order: PropertyOrder = "any"
+    whitespace: Whitespace = "fixed"
+    reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
+    max_thinking_tokens: int = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Everything ``interlock serve`` needs. served_name: the model's name in the API."""
+
+    served_name: str
+    engine: EngineConfig
+    compile: CompileConfig = field(default_factory=CompileConfig)
+    http: HttpConfig = field(default_factory=HttpConfig)
+    defaults: GenerationDefaults = field(default_factory=GenerationDefaults)
+    family: str | None = None

@@ -1,0 +1,63 @@
+"""The mask ABI, version 1.
+
+A mask row is int32 ``[ceil(vocab/32)]``; bit ``i % 32`` of word ``i // 32`` is 1 when id ``i`` is allowed.
+Bits at or above the vocabulary's size are zero. A batch is ``[rows, ceil(vocab/32)]``, C-contiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+MASK_ABI_VERSION = 1
+
+Mask = NDArray[np.int32]
+
+
+def num_words(vocab_size: int) -> int:
+    """Words of one row."""
+    return (vocab_size + 31) // 32
+
+
+def allocate(num_rows: int, vocab_size: int) -> Mask:
+    """Zeroed (nothing allowed) int32 [num_rows, ceil(vocab/32)]."""
+    return np.zeros((num_rows, num_words(vocab_size)), dtype=np.int32)
+
+
+def all_allowed(vocab_size: int) -> Mask:
+    """One row that allows every id below ``vocab_size``."""
+    return pack(np.ones(vocab_size, dtype=np.bool_))
+
+
+def pack(allowed: NDArray[np.bool_]) -> Mask:
+    """bool [vocab] -> int32 [ceil(vocab/32)]."""
+    padded = np.zeros(num_words(allowed.size) * 32, dtype=np.bool_)
+    padded[: allowed.size] = allowed
+    return np.packbits(padded, bitorder="little").view("<i4").astype(np.int32, copy=False)
+
+
+def unpack(row: Mask, vocab_size: int) -> NDArray[np.bool_]:
+    """int32 [ceil(vocab/32)] -> bool [vocab]."""
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little")
+    return bits[:vocab_size].astype(np.bool_)
+
+
+def set_only(row: Mask, ids: Iterable[int]) -> None:
+    """Allow exactly ``ids`` in ``row``."""
+    row[:] = 0
+    words = row.view(np.uint32)
+    for token_id in ids:
+        words[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+
+
+def is_allowed(row: Mask, token_id: int) -> bool:
+    """Whether ``token_id`` is allowed; False beyond the row."""
+    word = token_id >> 5
+    return 0 <= word < row.size and bool((int(row[word]) >> (token_id & 31)) & 1)
+
+
+def any_allowed(row: Mask) -> bool:
+    """Whether the row allows at least one id."""
+    return bool(row.any())

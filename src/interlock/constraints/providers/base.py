@@ -1,0 +1,118 @@
+"""The border between Interlock and a grammar engine.
+
+A provider compiles lowered grammars against one vocabulary; a compiled grammar makes matchers; a matcher
+follows one sequence. Native errors and panics stop here and become ``MatcherError`` or
+``InterlockError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Row = NDArray[np.int32]  # int32 [ceil(vocab/32)], bit 1 = allowed; see constraints/bitmask.py
+
+
+class MatcherError(Exception):
+    """A matcher failed. It stays failed: every later call raises the same error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftPlan:
+    """How much of a draft is legal.
+
+    num_valid: length of the longest legal prefix of the draft.
+    rows: int32 [num_valid + 1, ceil(vocab/32)]; row i is the mask before draft token i; the last row is
+        the mask after the legal prefix. A view of the buffer given to ``plan``.
+    """
+
+    num_valid: int
+    rows: NDArray[np.int32]
+
+
+class Matcher(Protocol):
+    """State of one constrained sequence. Not thread-safe; different matchers may run in parallel.
+
+    Stop ids: legal in ``fill`` exactly where the grammar may end. Accepting a stop id there terminates
+    the matcher; a terminated matcher accepts nothing and its mask allows only stop ids.
+    Every method but ``error`` and ``close`` raises ``MatcherError`` once the matcher has failed.
+    """
+
+    @property
+    def error(self) -> str | None:
+        """Why the matcher failed, or ``None``."""
+        ...
+
+    def fill(self, row: Row) -> None:
+        """Write the mask of legal next tokens into ``row`` (length ceil(vocab/32); tail bits zero). Does
+        not change state. Raises ``MatcherError`` if a limit of the grammar engine is hit."""
+        ...
+
+    def accept(self, token_id: int) -> None:
+        """Advance by one token. An illegal token fails the matcher."""
+        ...
+
+    def validate(self, token_ids: Sequence[int]) -> int:
+        """Length of the longest legal prefix of ``token_ids``. Does not change state."""
+        ...
+
+    def rollback(self, num_tokens: int) -> None:
+        """Undo the last ``num_tokens`` accepted tokens, termination included."""
+        ...
+
+    def forced_tokens(self) -> list[int]:
+        """Tokens that must come next, in canonical tokenisation; empty if nothing is forced. Does not
+        change state."""
+        ...
+
+    def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
+        """Longest legal prefix of ``draft`` and its masks, in one traversal, into ``rows`` (at least
+        ``len(draft) + 1`` rows). State is unchanged, also when it raises."""
+        ...
+
+    @property
+    def is_accepting(self) -> bool:
+        """The grammar may end here."""
+        ...
+
+    @property
+    def is_terminated(self) -> bool:
+        """The grammar has ended: a stop id was accepted, or nothing but a stop id can follow."""
+        ...
+
+    def clone(self) -> Matcher:
+        """An independent matcher in the same state."""
+        ...
+
+    def close(self) -> None:
+        """Free native memory. Idempotent; no other method may follow."""
+        ...
+
+
+class CompiledGrammar(Protocol):
+    """A grammar ready to match. Immutable and shared between sequences."""
+
+    @property
+    def num_bytes(self) -> int:
+        """Estimate of memory held, for the cache."""
+        ...
+
+    def matcher(self) -> Matcher:
+        """A fresh matcher at the start of the grammar."""
+        ...
+
+
+class Provider(Protocol):
+    """A grammar engine bound to one vocabulary. Thread-safe."""
+
+    @property
+    def name(self) -> str: ...
+
+    def compile(self, grammar: str) -> CompiledGrammar:
+        """Compile a lowered grammar. Releases the GIL while it works. Raises ``InterlockError`` with code
+        ``invalid_grammar`` or ``constraint_too_complex``."""
+        ...

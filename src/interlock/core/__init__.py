@@ -1,0 +1,1 @@
+"""Data that crosses folders. Standard library only, no behaviour worth mocking."""

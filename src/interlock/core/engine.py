@@ -1,0 +1,147 @@
+"""The border between serving and an engine: request, output, and the ``Engine`` protocol."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from interlock.core.constraint import LoweredConstraint
+from interlock.core.sampling import SamplingParams
+
+EnginePhase = Literal["starting", "loading_model", "warming_up", "ready", "restarting", "stopping", "failed"]
+EngineFinishReason = Literal["stop", "length", "abort", "error"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThinkingBudget:
+    """After ``max_tokens`` tokens without ``close_ids`` in the output, ``close_ids`` are forced."""
+
+    max_tokens: int
+    close_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineRequest:
+    """One sequence to generate. Made by ``resolve`` only.
+
+    prompt_ids: token ids of the whole prompt, at least one.
+    stop_ids: ids that end the output where the constraint allows an end; never part of ``token_ids``.
+    max_tokens: most tokens to generate, at least 1.
+    priority: higher runs first. deadline_s: seconds from arrival after which it ends with
+    ``request_timeout``. report_accepting: fill ``EngineOutput.is_accepting`` on every output.
+    """
+
+    request_id: str
+    prompt_ids: tuple[int, ...]
+    sampling: SamplingParams
+    max_tokens: int
+    stop_ids: tuple[int, ...] = ()
+    constraint: LoweredConstraint | None = None
+    thinking: ThinkingBudget | None = None
+    priority: int = 0
+    deadline_s: float | None = None
+    report_accepting: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprob:
+    """Log probability of the token chosen, and of the best alternatives (id, logprob), best first.
+
+    ``logprob`` is after the mask and before temperature; ``raw_logprob`` is before the mask.
+    """
+
+    token_id: int
+    logprob: float
+    raw_logprob: float
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineFailure:
+    """Why a request ended with ``finish_reason == "error"``: a code of ``errors.CATALOG`` and a message."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOutput:
+    """New tokens of one request. The last one of a request has ``finish_reason`` set.
+
+    finish_reason: ``stop`` a stop id or the end of the grammar; ``length`` the token or context budget;
+        ``abort`` aborted on request; ``error`` see ``failure``.
+    is_accepting: the constraint may end after ``token_ids``; ``None`` where not reported (free requests
+        always, constrained ones unless finished or ``report_accepting``).
+    num_prompt_tokens, num_cached_tokens: of the whole request, repeated on every output.
+    """
+
+    request_id: str
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
+    finish_reason: EngineFinishReason | None = None
+    failure: EngineFailure | None = None
+    is_accepting: bool | None = None
+    num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStats:
+    """A snapshot for /metrics and the admin page; counters since the worker started."""
+
+    num_waiting: int = 0
+    num_running: int = 0
+    num_slots: int = 0
+    num_steps: int = 0
+    num_prompt_tokens: int = 0
+    num_generated_tokens: int = 0
+    num_grammar_compiles: int = 0
+    num_grammar_cache_hits: int = 0
+    grammar_cache_bytes: int = 0
+    step_s: float = 0.0
+    forward_s: float = 0.0
+    mask_s: float = 0.0
+    select_s: float = 0.0
+    restarts: int = 0
+
+
+class Engine(Protocol):
+    """Something that turns prompt ids into output ids under a constraint.
+
+    One asyncio loop owns it; all methods are called on that loop. Errors are ``InterlockError``.
+    """
+
+    @property
+    def phase(self) -> EnginePhase:
+        """What the engine is doing now. ``generate`` works in ``ready``."""
+        ...
+
+    @property
+    def max_context_tokens(self) -> int:
+        """Most tokens of prompt plus output. Valid once the engine was ready."""
+        ...
+
+    async def start(self) -> None:
+        """Start and return when ready. Raises when it cannot start."""
+        ...
+
+    async def prepare(self, constraint: LoweredConstraint) -> None:
+        """Compile and cache ``constraint``. Raises the error a client should see (400 or 500). Called
+        before any response header is sent; cheap when cached."""
+        ...
+
+    def generate(self, request: EngineRequest) -> AsyncIterator[EngineOutput]:
+        """Outputs of one request, ending with exactly one that has ``finish_reason``. Closing the iterator
+        early aborts the request. Worker death gives ``error`` with code ``worker_died``."""
+        ...
+
+    async def abort(self, request_id: str) -> None:
+        """End a request; unknown ids are ignored."""
+        ...
+
+    async def stats(self) -> EngineStats: ...
+
+    async def stop(self, drain_s: float = 0.0) -> None:
+        """Let running requests finish for up to ``drain_s`` seconds, then stop everything."""
+        ...

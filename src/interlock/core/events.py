@@ -1,0 +1,74 @@
+"""Events: what a generation says to its endpoint, in order.
+
+A stream is any number of deltas, then exactly one ``Finished`` or ``Failed``, and nothing after it.
+For each call: one ``ToolCallStart``, any number of ``ToolCallArguments``, one ``ToolCallEnd``; a call
+without its end was cut off and must not be presented as whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from interlock.core.usage import Usage
+from interlock.errors import InterlockError
+
+FinishReason = Literal["stop", "length", "tool_calls", "abort"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """Visible answer text; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta:
+    """Thinking text; never empty."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStart:
+    """A call begins; ``index`` counts from 0 in this answer."""
+
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallArguments:
+    """The next piece of the call's arguments, as JSON text; never empty."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallEnd:
+    """The call is complete: the concatenated argument text is one JSON object."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """Normal end."""
+
+    reason: FinishReason
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The request ended with an error after it had started."""
+
+    error: InterlockError
+    usage: Usage = Usage()
+
+
+ParserEvent = TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments | ToolCallEnd
+Event = ParserEvent | Finished | Failed

@@ -1,0 +1,57 @@
+"""What the visible answer must look like. One of these per request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+GrammarDialect = Literal["lark", "gbnf", "ebnf"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFormat:
+    """Free text: no constraint."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonObjectFormat:
+    """Any JSON object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonSchemaFormat:
+    """A JSON value valid against ``schema`` (JSON text, key order kept). ``param`` is the request field
+    the schema came from, for error messages."""
+
+    schema: str
+    name: str | None = None
+    strict: bool | None = None
+    param: str = "response_format.json_schema.schema"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegexFormat:
+    """The whole answer matches ``pattern`` (Rust regex syntax, anchored at both ends)."""
+
+    pattern: str
+    param: str = "structured_outputs.regex"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrammarFormat:
+    """The whole answer is derived from the grammar."""
+
+    source: str
+    dialect: GrammarDialect
+    param: str = "structured_outputs.grammar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceFormat:
+    """The answer is exactly one of ``choices`` (bare strings)."""
+
+    choices: tuple[str, ...]
+    param: str = "structured_outputs.choice"
+
+
+OutputFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat | RegexFormat | GrammarFormat | ChoiceFormat

@@ -1,0 +1,43 @@
+"""What a sampler is given for one row of logits, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlock.core.engine import TokenLogprob
+from interlock.core.sampling import SamplingParams
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingRow:
+    """One row of logits to choose from.
+
+    position: index of the output token being chosen (0 for the first); randomness is keyed by
+        (params.seed, position).
+    vocab_size: ids at or above it are never chosen.
+    mask: int32 [ceil(vocab_size/32)], bit 1 = allowed, tail bits zero; ``None`` allows every id below
+        ``vocab_size``.
+    output_counts: id -> times generated so far (frequency and presence penalty).
+    seen: ids in prompt or output (repetition penalty), int32 [n], no duplicates; ``None`` if not needed.
+    """
+
+    params: SamplingParams
+    position: int
+    vocab_size: int
+    mask: NDArray[np.int32] | None = None
+    output_counts: Mapping[int, int] = field(default_factory=dict)
+    seen: NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The token chosen for a row. ``error`` is a code of ``errors.CATALOG`` (``no_token_allowed``,
+    ``sampling_failed``) when none could be chosen; ``token_id`` is then -1."""
+
+    token_id: int
+    logprob: TokenLogprob | None = None
+    error: str | None = None
