@@ -1,0 +1,1 @@
+"""One file per command; no logic that a library user would want."""

@@ -1,0 +1,237 @@
+"""``interlock demo``: a server on the embedded model, three requests, three checks.
+
+The checks do not trust the server: every answer is validated with python-jsonschema.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import jsonschema
+from rich.console import Console
+from rich.panel import Panel
+from rich.syntax import Syntax
+
+from interlock import env, launch, log
+from interlock.cli import options as opt
+from interlock.provision.progress import RichProgress
+from interlock.provision.resolve import resolve_model
+
+_TIMEOUT_S = 300
+
+WEATHER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "minLength": 1, "maxLength": 40},
+        "unit": {"enum": ["celsius", "fahrenheit"]},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7},
+    },
+    "required": ["city", "unit"],
+    "additionalProperties": False,
+}
+EMAIL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "to": {"type": "string", "format": "email", "maxLength": 60},
+        "subject": {"type": "string", "minLength": 1, "maxLength": 60},
+    },
+    "required": ["to", "subject"],
+    "additionalProperties": False,
+}
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": 40},
+        "age": {"type": "integer", "minimum": 0, "maximum": 120},
+        "languages": {
+            "type": "array",
+            "items": {"type": "string", "maxLength": 20},
+            "minItems": 1,
+            "maxItems": 3,
+        },
+    },
+    "required": ["name", "age", "languages"],
+    "additionalProperties": False,
+}
+TOOLS: dict[str, dict[str, Any]] = {"get_weather": WEATHER, "send_email": EMAIL}
+
+
+def _tool(name: str, description: str) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": TOOLS[name]},
+    }
+
+
+def _body(text: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "model": "demo",
+        "messages": [{"role": "user", "content": text}],
+        "temperature": 0,
+        "max_tokens": 256,
+        **fields,
+    }
+
+
+_TWO_TOOLS = [_tool("get_weather", "Weather forecast of a city"), _tool("send_email", "Send an e-mail")]
+_PERSON_FORMAT = {"type": "json_schema", "json_schema": {"name": "person", "schema": PERSON}}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request of the demo. ``kind`` says how the answer is checked."""
+
+    title: str
+    kind: str
+    body: dict[str, Any]
+
+
+STEPS = (
+    Step(
+        "A tool call (tool_choice: required, two tools)",
+        "tool",
+        _body("What is the weather in Paris?", tools=_TWO_TOOLS, tool_choice="required"),
+    ),
+    Step(
+        "A structured output (response_format: json_schema)",
+        "schema",
+        _body("Ada is 36 and speaks English and French.", response_format=_PERSON_FORMAT),
+    ),
+    Step(
+        "The same, streamed",
+        "schema",
+        _body("Linus is 21 and speaks Finnish.", response_format=_PERSON_FORMAT, stream=True),
+    ),
+)
+
+
+class CheckFailed(Exception):
+    """An answer that does not hold."""
+
+
+@click.command("demo")
+@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any free port.")
+@click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of panels.")
+def command(port: int, threads: int, as_json: bool) -> None:
+    """Start a server on the embedded model, send it a tool call, a schema and a stream, check all three.
+
+    Exit status 0 means that every answer was valid against its schema.
+    """
+    log.configure("warning")
+    console = Console(stderr=as_json)
+    path = resolve_model("demo", cache=env.cache_dir(), progress=RichProgress(console))
+    defaults = {
+        parameter.name: parameter.get_default(click.Context(_defaults)) for parameter in _defaults.params
+    }
+    config = opt.server_config("demo", path, {**defaults, "port": port, "threads": threads, "slots": 2})
+    results = []
+    with console.status("starting the server"):
+        server = launch.BackgroundServer(config)
+        url = server.start()
+    try:
+        console.print(f"Server: [bold]{url}/v1[/bold]  model: demo ({path.name})")
+        for step in STEPS:
+            results.append(_run(console, url, step))
+    finally:
+        server.stop()
+    held = sum(result["held"] for result in results)
+    if as_json:
+        click.echo(json.dumps({"held": held, "of": len(results), "results": results}, ensure_ascii=False))
+    console.print(f"[bold]{held} of {len(results)} answers hold to their schema.[/bold]")
+    if held != len(results):
+        raise SystemExit(1)
+
+
+@opt.stack(*opt.HTTP, *opt.ENGINE, *opt.POLICY)
+def _no_op(**_options: Any) -> None:
+    """Carries the options of ``serve``, for their defaults."""
+
+
+_defaults = click.command()(_no_op)
+
+
+def _run(console: Console, url: str, step: Step) -> dict[str, Any]:
+    console.rule(step.title)
+    console.print(Panel(_json(step.body), title="request", title_align="left", border_style="blue"))
+    try:
+        message = _fold(_stream(url, step.body)) if step.body.get("stream") else _post(url, step.body)
+        verdict = _check(step.kind, message)
+        held = True
+    except (CheckFailed, OSError) as error:
+        message, verdict, held = {}, str(error), False
+    console.print(
+        Panel(_json(message), title="answer", title_align="left", border_style="green" if held else "red")
+    )
+    console.print(f"[{'green' if held else 'red'}]{'holds' if held else 'FAILS'}[/]: {verdict}", soft_wrap=True)
+    return {"title": step.title, "request": step.body, "answer": message, "verdict": verdict, "held": held}
+
+
+def _check(kind: str, message: dict[str, Any]) -> str:
+    """What holds, in words; raises ``CheckFailed``."""
+    if message.get("finish_reason") not in ("stop", "tool_calls"):
+        raise CheckFailed(f"finish_reason is {message.get('finish_reason')!r}")
+    if kind == "schema":
+        return _valid(message["content"], PERSON, "content")
+    calls = message.get("tool_calls") or []
+    if not calls:
+        raise CheckFailed("no tool call")
+    names = [call["function"]["name"] for call in calls]
+    for call, name in zip(calls, names, strict=True):
+        if name not in TOOLS:
+            raise CheckFailed(f"unknown tool {name!r}")
+        _valid(call["function"]["arguments"], TOOLS[name], f"arguments of {name}")
+    return f"{', '.join(names)}: arguments valid against the declared parameters"
+
+
+def _valid(text: str, schema: dict[str, Any], what: str) -> str:
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    try:
+        jsonschema.validate(json.loads(text), schema, jsonschema.Draft202012Validator, format_checker=checker)
+    except (ValueError, jsonschema.ValidationError) as error:
+        raise CheckFailed(f"{what}: {error}") from error
+    return f"{what} valid against its schema"
+
+
+def _request(url: str, body: dict[str, Any]) -> urllib.request.Request:
+    return urllib.request.Request(  # noqa: S310  the URL is the server this command started
+        f"{url}/v1/chat/completions",
+        data=json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+
+
+def _post(url: str, body: dict[str, Any]) -> dict[str, Any]:
+    with urllib.request.urlopen(_request(url, body), timeout=_TIMEOUT_S) as response:  # noqa: S310
+        choice = json.load(response)["choices"][0]
+    return {**choice["message"], "finish_reason": choice["finish_reason"]}
+
+
+def _stream(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    with urllib.request.urlopen(_request(url, body), timeout=_TIMEOUT_S) as response:  # noqa: S310
+        for line in response:
+            if line.startswith(b"data: ") and line != b"data: [DONE]\n":
+                yield json.loads(line[6:])
+
+
+def _fold(chunks: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """The message that a stream of chunks spells."""
+    content, finish_reason, count = "", None, 0
+    for chunk in chunks:
+        if "error" in chunk:
+            raise CheckFailed(str(chunk["error"]))
+        for choice in chunk["choices"]:
+            content += choice["delta"].get("content") or ""
+            finish_reason = choice["finish_reason"] or finish_reason
+            count += 1
+    return {"content": content, "finish_reason": finish_reason, "chunks": count}
+
+
+def _json(value: Any) -> Syntax:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return Syntax(text, "json", word_wrap=True, background_color="default")

@@ -1,0 +1,143 @@
+"""Options of ``serve`` and ``demo``. An option is named as the configuration field that it sets."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from interlock import env
+from interlock.config import (
+    EngineConfig,
+    FakeConfig,
+    GenerationDefaults,
+    HttpConfig,
+    LlamaCppConfig,
+    ServerConfig,
+)
+
+_T = TypeVar("_T")
+_Function = Callable[..., Any]
+
+_KV_TYPES = click.Choice(["f16", "f32", "bf16", "q8_0", "q4_0"])
+
+HTTP = (
+    click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
+    click.option(
+        "--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0: any free port."
+    ),
+    click.option("--served-name", default=None, help="The model's name in the API (default: from MODEL)."),
+    click.option(
+        "--max-body-bytes", default=8 << 20, show_default=True, type=click.IntRange(1), help="Largest body."
+    ),
+    click.option(
+        "--max-concurrent", default=512, show_default=True, type=click.IntRange(1), help="Requests at once."
+    ),
+    click.option("--request-timeout-s", default=600.0, show_default=True, help="Seconds a request may take."),
+    click.option(
+        "--drain-s", default=20.0, show_default=True, help="Seconds running requests get at shutdown."
+    ),
+)
+ENGINE = (
+    click.option(
+        "--slots", default=8, show_default=True, type=click.IntRange(1, 256), help="Sequences at once."
+    ),
+    click.option(
+        "--context-tokens", default=0, help="Tokens of one sequence; 0: the model's own, at most 8192."
+    ),
+    click.option(
+        "--max-batch-tokens", default=512, show_default=True, type=click.IntRange(1), help="Per step."
+    ),
+    click.option(
+        "--max-waiting", default=256, show_default=True, type=click.IntRange(0), help="Length of the queue."
+    ),
+    click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores."),
+    click.option("--gpu-layers", default=0, show_default=True, help="Layers on the GPU; -1: all."),
+    click.option(
+        "--flash-attention", default="auto", show_default=True, type=click.Choice(["auto", "on", "off"])
+    ),
+    click.option("--kv-type-k", default="f16", show_default=True, type=_KV_TYPES, help="Type of cached keys."),
+    click.option(
+        "--kv-type-v", default="f16", show_default=True, type=_KV_TYPES, help="Type of cached values."
+    ),
+    click.option(
+        "--library",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "xllamacpp", "llama-cpp-python"]),
+        help="Which package brings llama.cpp.",
+    ),
+    click.option("--runner", default="llama_cpp", show_default=True, type=click.Choice(["llama_cpp", "fake"])),
+    click.option(
+        "--script",
+        default=None,
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Script of the fake runner.",
+    ),
+)
+POLICY = (
+    click.option(
+        "--family", default=None, help="Model family (default: chosen from MODEL); see interlock formats."
+    ),
+    click.option(
+        "--tool-constraints",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "all", "off"]),
+        help="all: every tool call of every request is held to its schema. For agents.",
+    ),
+    click.option(
+        "--open-objects/--closed-objects", default=False, help="Allow keys that a schema does not declare."
+    ),
+    click.option(
+        "--reasoning-field",
+        default="reasoning_content",
+        show_default=True,
+        type=click.Choice(["reasoning_content", "reasoning"]),
+        help="Name of the thinking text in answers.",
+    ),
+)
+LOG_LEVEL = click.option(
+    "--log-level",
+    default=None,
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="[default: info]",
+)
+
+
+def stack(*options: Callable[[_Function], _Function]) -> Callable[[_Function], _Function]:
+    """One decorator for many options, shown in the order given."""
+
+    def decorate(function: _Function) -> _Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConfig:
+    """The configuration that ``options`` (all of HTTP, ENGINE and POLICY) say. API keys come from the environment."""
+    runner: dict[str, Any] = {
+        "llama_cpp": _pick(LlamaCppConfig, options),
+        "fake": FakeConfig(
+            mode="scripted" if options["script"] else "uniform",
+            script=options["script"],
+            tokenizer=path if path.suffix != ".gguf" else None,
+        ),
+    }
+    return ServerConfig(
+        served_name=options["served_name"] or (model if model == "demo" else path.stem),
+        family=options["family"],
+        engine=_pick(EngineConfig, options, model=path, **runner),
+        http=_pick(HttpConfig, options, api_keys=env.api_keys()),
+        defaults=_pick(GenerationDefaults, options),
+    )
+
+
+def _pick(cls: type[_T], options: dict[str, Any], **extra: Any) -> _T:
+    names = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    return cls(**{name: value for name, value in options.items() if name in names}, **extra)
