@@ -18,9 +18,9 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 
 from interlock import env, launch, log
-from interlock.cli import options as opt
+from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
+from interlock.provision.demo import demo_model
 from interlock.provision.progress import RichProgress
-from interlock.provision.resolve import resolve_model
 
 _TIMEOUT_S = 300
 
@@ -110,7 +110,7 @@ STEPS = (
 )
 
 
-class CheckFailed(Exception):
+class CheckFailedError(Exception):
     """An answer that does not hold."""
 
 
@@ -125,19 +125,18 @@ def command(port: int, threads: int, as_json: bool) -> None:
     """
     log.configure("warning")
     console = Console(stderr=as_json)
-    path = resolve_model("demo", cache=env.cache_dir(), progress=RichProgress(console))
-    defaults = {
-        parameter.name: parameter.get_default(click.Context(_defaults)) for parameter in _defaults.params
-    }
-    config = opt.server_config("demo", path, {**defaults, "port": port, "threads": threads, "slots": 2})
-    results = []
+    path = demo_model(env.cache_dir(), RichProgress(console))
+    config = ServerConfig(
+        served_name="demo",
+        engine=EngineConfig(model=path, slots=2, llama_cpp=LlamaCppConfig(threads=threads)),
+        http=HttpConfig(port=port),
+    )
     with console.status("starting the server"):
         server = launch.BackgroundServer(config)
         url = server.start()
     try:
         console.print(f"Server: [bold]{url}/v1[/bold]  model: demo ({path.name})")
-        for step in STEPS:
-            results.append(_run(console, url, step))
+        results = [_run(console, url, step) for step in STEPS]
     finally:
         server.stop()
     held = sum(result["held"] for result in results)
@@ -148,14 +147,6 @@ def command(port: int, threads: int, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-@opt.stack(*opt.HTTP, *opt.ENGINE, *opt.POLICY)
-def _no_op(**_options: Any) -> None:
-    """Carries the options of ``serve``, for their defaults."""
-
-
-_defaults = click.command()(_no_op)
-
-
 def _run(console: Console, url: str, step: Step) -> dict[str, Any]:
     console.rule(step.title)
     console.print(Panel(_json(step.body), title="request", title_align="left", border_style="blue"))
@@ -163,7 +154,7 @@ def _run(console: Console, url: str, step: Step) -> dict[str, Any]:
         message = _fold(_stream(url, step.body)) if step.body.get("stream") else _post(url, step.body)
         verdict = _check(step.kind, message)
         held = True
-    except (CheckFailed, OSError) as error:
+    except (CheckFailedError, OSError) as error:
         message, verdict, held = {}, str(error), False
     console.print(
         Panel(_json(message), title="answer", title_align="left", border_style="green" if held else "red")
@@ -173,18 +164,18 @@ def _run(console: Console, url: str, step: Step) -> dict[str, Any]:
 
 
 def _check(kind: str, message: dict[str, Any]) -> str:
-    """What holds, in words; raises ``CheckFailed``."""
+    """What holds, in words; raises ``CheckFailedError``."""
     if message.get("finish_reason") not in ("stop", "tool_calls"):
-        raise CheckFailed(f"finish_reason is {message.get('finish_reason')!r}")
+        raise CheckFailedError(f"finish_reason is {message.get('finish_reason')!r}")
     if kind == "schema":
         return _valid(message["content"], PERSON, "content")
     calls = message.get("tool_calls") or []
     if not calls:
-        raise CheckFailed("no tool call")
+        raise CheckFailedError("no tool call")
     names = [call["function"]["name"] for call in calls]
     for call, name in zip(calls, names, strict=True):
         if name not in TOOLS:
-            raise CheckFailed(f"unknown tool {name!r}")
+            raise CheckFailedError(f"unknown tool {name!r}")
         _valid(call["function"]["arguments"], TOOLS[name], f"arguments of {name}")
     return f"{', '.join(names)}: arguments valid against the declared parameters"
 
@@ -194,7 +185,7 @@ def _valid(text: str, schema: dict[str, Any], what: str) -> str:
     try:
         jsonschema.validate(json.loads(text), schema, jsonschema.Draft202012Validator, format_checker=checker)
     except (ValueError, jsonschema.ValidationError) as error:
-        raise CheckFailed(f"{what}: {error}") from error
+        raise CheckFailedError(f"{what}: {error}") from error
     return f"{what} valid against its schema"
 
 
@@ -224,7 +215,7 @@ def _fold(chunks: Iterator[dict[str, Any]]) -> dict[str, Any]:
     content, finish_reason, count = "", None, 0
     for chunk in chunks:
         if "error" in chunk:
-            raise CheckFailed(str(chunk["error"]))
+            raise CheckFailedError(str(chunk["error"]))
         for choice in chunk["choices"]:
             content += choice["delta"].get("content") or ""
             finish_reason = choice["finish_reason"] or finish_reason
