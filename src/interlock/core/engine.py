@@ -15,10 +15,15 @@ EngineFinishReason = Literal["stop", "length", "abort", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingBudget:
-    """After ``max_tokens`` tokens without ``close_ids`` in the output, ``close_ids`` are forced."""
+    """After ``max_tokens`` thinking tokens without ``close_ids`` in the output, ``close_ids`` are forced.
+
+    open_ids: where the model itself may open thinking: counting starts after these ids, and nothing is
+    forced in an output that does not start with them. Empty: thinking is open from the first token.
+    """
 
     max_tokens: int
     close_ids: tuple[int, ...]
+    open_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
