@@ -1,0 +1,84 @@
+"""Cut the tail of a distribution: top-k, then top-p, then min-p, each on what the one before left.
+
+All return indices in ascending order, so that the order of the inverse CDF never depends on which cuts were
+asked for. Equal values are ranked by index, lower first; each cut therefore keeps a definite set.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlock.core.sampling import SamplingParams
+from interlock.sampling.candidates import Logits
+
+Indices = NDArray[np.int64]
+
+_BLOCK = 64
+# Weights relative to the largest; the nucleus is looked for above each in turn before all are sorted.
+_NUCLEUS_FLOORS = (1e-2, 1e-4)
+
+
+def truncated(weights: Logits, params: SamplingParams) -> Indices | None:
+    """Indices that survive the cuts, ascending; ``None`` where nothing was cut.
+
+    weights: float32 [n] relative to the largest, so that the largest is 1.
+    """
+    kept: Indices | None = None
+    if 0 < params.top_k < weights.size:
+        kept = np.sort(largest(weights, params.top_k))
+    if params.top_p < 1.0:
+        kept = _compose(kept, _nucleus(_at(weights, kept), params.top_p))
+    if params.min_p > 0.0:
+        kept = _compose(kept, np.flatnonzero(_at(weights, kept) >= np.float32(params.min_p)))
+    return kept
+
+
+def largest(values: Logits, count: int) -> Indices:
+    """Indices of the ``count`` largest values (fewer if there are fewer), best first, ties by index."""
+    count = min(count, values.size)
+    index = _at_least_bound(values, count)
+    if index is None:
+        return _ranked(values)[:count]
+    return index[_ranked(values[index])[:count]]
+
+
+def _at_least_bound(values: Logits, count: int) -> Indices | None:
+    """A superset of the largest ``count``, ascending, found without sorting all values.
+
+    The ``count``-th largest of the blocks' maxima is a lower bound of the ``count``-th largest value.
+    """
+    num_blocks = values.size // _BLOCK
+    if count > num_blocks // 2:
+        return None
+    maxima = values[: num_blocks * _BLOCK].reshape(num_blocks, _BLOCK).max(axis=1)
+    bound = np.partition(maxima, num_blocks - count)[num_blocks - count]
+    return np.flatnonzero(values >= bound)
+
+
+def _nucleus(weights: Logits, top_p: float) -> Indices:
+    """The smallest set of most probable candidates whose mass reaches ``top_p``; at least one."""
+    wanted = top_p * float(weights.sum(dtype=np.float64))
+    for floor in _NUCLEUS_FLOORS:
+        index = np.flatnonzero(weights >= np.float32(floor))
+        if weights[index].sum(dtype=np.float64) > wanted:
+            return _head(weights, index, wanted)
+    return _head(weights, np.arange(weights.size), wanted)
+
+
+def _head(weights: Logits, index: Indices, wanted: float) -> Indices:
+    ranked = index[_ranked(weights[index])]
+    mass = np.cumsum(weights[ranked], dtype=np.float64)
+    return np.sort(ranked[: int(np.searchsorted(mass, wanted)) + 1])
+
+
+def _ranked(values: Logits) -> Indices:
+    return np.argsort(-values, kind="stable")
+
+
+def _at(weights: Logits, kept: Indices | None) -> Logits:
+    return weights if kept is None else weights[kept]
+
+
+def _compose(kept: Indices | None, index: Indices) -> Indices:
+    return index if kept is None else kept[index]
