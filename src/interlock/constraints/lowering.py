@@ -1,0 +1,341 @@
+"""``ConstraintSpec`` to llguidance's Lark. Pure Python: no grammar engine is loaded here.
+
+Three properties of llguidance's lexer shape the output. It takes the longest lexeme and does not back up, so
+free text that is followed by a text marker becomes one lazy lexeme ending in that marker, and fixed texts are
+split until none is a proper prefix of another. Text lexemes never contain a special token. Grammars that
+users bring stay in grammars of their own (``@user_0``), so no names can clash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
+
+from interlock.constraints import json_native
+from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
+from interlock.constraints.user_grammar import check_lark
+from interlock.core.constraint import (
+    Alternative,
+    Choice,
+    ConstraintSpec,
+    FreeText,
+    Grammar,
+    JsonValue,
+    LoweredConstraint,
+    Marker,
+    Node,
+    Regex,
+    Repeat,
+    Sequence,
+    Text,
+)
+from interlock.errors import InterlockError
+
+_ANY = "/(?s:.*)/"
+_SPECIAL = re.compile(r"<[A-Za-z0-9_|/:.-]+>")  # spellings that Lark can write by name; ids for the others
+
+
+class SchemaGrammar(Protocol):
+    """A schema as Lark. ``start``: name of the rule that derives it. ``lark``: whole rules, one a line.
+    ``notes``: what a caller should know, such as keywords that are only annotations."""
+
+    @property
+    def start(self) -> str: ...
+    @property
+    def lark(self) -> str: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+
+SchemaLowering = Callable[[JsonValue, str], SchemaGrammar]
+GrammarConverter = Callable[[str], str]
+
+
+def lower(
+    spec: ConstraintSpec,
+    special_tokens: Mapping[str, int],
+    *,
+    gbnf_to_lark: GrammarConverter | None = None,
+    schema_grammar: SchemaLowering = json_native.schema_grammar,
+) -> LoweredConstraint:
+    """Lower ``spec`` for a vocabulary with these special tokens (spelling to id).
+
+    gbnf_to_lark: converter for GBNF and EBNF; without one such grammars are refused.
+    Raises ``InterlockError``: ``invalid_schema`` with all problems found, ``invalid_grammar``,
+    ``constraint_too_complex``.
+    """
+    if spec.provider != "llguidance":
+        raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
+    try:
+        return _Lowering(spec, special_tokens, gbnf_to_lark, schema_grammar).run()
+    except RecursionError:
+        raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None
+
+
+class _Lowering:
+    def __init__(
+        self,
+        spec: ConstraintSpec,
+        special_tokens: Mapping[str, int],
+        gbnf_to_lark: GrammarConverter | None,
+        schema_grammar: SchemaLowering,
+    ) -> None:
+        self._spec = spec
+        self._special_tokens = special_tokens
+        self._gbnf_to_lark = gbnf_to_lark
+        self._schema_grammar = schema_grammar
+        self._rules: list[str] = []
+        self._names: dict[object, str] = {}
+        self._user_grammars: list[str] = []
+        self._notes: list[str] = []
+        self._pieces = prefix_free(text for node in _walk(spec.root) if (text := self._fixed(node)))
+
+    def run(self) -> LoweredConstraint:
+        start = self._node(self._spec.root)
+        lark = "\n".join([f"start: {start or quote('')}", *self._rules]) + "\n"
+        grammar = self._with_user_grammars(lark)
+        key = hashlib.sha256(grammar.encode()).hexdigest()
+        return LoweredConstraint(
+            provider=self._spec.provider, grammar=grammar, key=key, notes=tuple(dict.fromkeys(self._notes))
+        )
+
+    def _with_user_grammars(self, lark: str) -> str:
+        if not self._user_grammars:
+            return lark
+        user = [{"name": f"user_{i}", "lark_grammar": text} for i, text in enumerate(self._user_grammars)]
+        return json.dumps({"grammars": [{"lark_grammar": lark}, *user]})
+
+    # one node; "" is the empty text
+
+    def _node(self, node: Node) -> str:
+        match node:
+            case Text() | Marker():
+                return self._literal(node)
+            case FreeText():
+                return self._named("T", node, self._free_text(node))
+            case JsonValue():
+                return self._json_value(node)
+            case Regex(pattern=pattern):
+                return self._named("T", node, regex_literal(_without_anchors(pattern)))
+            case Grammar():
+                return self._user_grammar(node)
+            case Choice(options=options):
+                return self._named("T", node, " | ".join(quote(option) for option in options))
+            case Sequence():
+                return self._sequence(_flat(node))
+            case Alternative(items=items):
+                return self._alternative(items)
+            case Repeat():
+                return self._repeat(node)
+
+    def _sequence(self, items: tuple[Node, ...], *, whole_head: bool = False) -> str:
+        parts: list[str] = []
+        for position, item in enumerate(items):
+            rest = items[position + 1 :]
+            if rest and isinstance(item, FreeText):
+                return _join([*parts, self._free_then(item, rest)])
+            if rest and _ends_free(item):
+                return _join([*parts, self._distributed(item, rest)])
+            whole = whole_head and position == 0 and self._fixed(item)
+            parts.append(quote(self._fixed(item)) if whole else self._node(item))
+        return _join(parts)
+
+    def _alternative(self, items: tuple[Node, ...], rest: tuple[Node, ...] = ()) -> str:
+        options = [(*_flat(item), *rest) for item in items]
+        # beside free text, fixed text must be one lexeme: its first piece alone would lose to longer free text
+        beside_free = any(option and isinstance(option[0], FreeText) for option in options)
+        return self._rule([self._sequence(option, whole_head=beside_free) for option in options])
+
+    def _repeat(self, node: Repeat) -> str:
+        if node.maximum == 0:
+            return ""
+        first = self._rule([self._node(node.item)])
+        if node.separator is None:
+            return first + _times(node.minimum, node.maximum)
+        if _ends_free(node.item) and not self._starts_special(node.separator):
+            raise _ambiguous("a separator")
+        following = self._rule([self._sequence((*_flat(node.separator), *_flat(node.item)))])
+        most = None if node.maximum is None else node.maximum - 1
+        more = "" if most == 0 else following + _times(max(node.minimum - 1, 0), most)
+        return _join([first, more]) if node.minimum else f"({_join([first, more])})?"
+
+    # free text and what follows it
+
+    def _free_text(self, node: FreeText) -> str:
+        if not node.excludes:
+            return _ANY
+        alternatives = "|".join(escape_regex(text) for text in node.excludes)
+        return f"{_ANY} & ~/(?s:.*)({alternatives})(?s:.*)/"
+
+    def _free_then(self, free: FreeText, rest: tuple[Node, ...]) -> str:
+        """``free`` up to the first occurrence of what ``rest`` begins with, and ``rest``."""
+        if not rest:
+            return self._node(free)
+        head, tail = rest[0], rest[1:]
+        match head:
+            case Marker() if head.text in self._special_tokens:
+                return _join([self._node(free), self._literal(head), self._tail(tail)])
+            case Text(text=text) | Marker(text=text):
+                until = self._named("T", ("until", free, text), f"({self._free_text(free)}) {quote(text)}")
+                lazy = self._named("r", ("lazy", free, text), until, "[lazy]")
+                return _join([lazy, self._tail(tail)])
+            case Choice(options=options):
+                return self._rule([self._free_then(free, (*_flat(Text(text)), *tail)) for text in options])
+            case Alternative(items=items):
+                return self._rule([self._free_then(free, (*_flat(item), *tail)) for item in items])
+            case Repeat():
+                return self._rule([self._free_then(free, (*option, *tail)) for option in _unrolled(head)])
+            case _:
+                raise _ambiguous(f"a {type(head).__name__}")
+
+    def _distributed(self, item: Node, rest: tuple[Node, ...]) -> str:
+        """``item``, which may end in free text, followed by ``rest``."""
+        if self._starts_special(rest[0]):
+            return _join([self._node(item), self._tail(rest)])
+        if isinstance(item, Alternative):
+            return self._alternative(item.items, rest)
+        raise _ambiguous("fixed text after a repetition")
+
+    def _tail(self, items: tuple[Node, ...]) -> str:
+        if not items:
+            return ""
+        key = ("tail", items)
+        return self._names.get(key) or self._named("r", key, self._sequence(items) or quote(""))
+
+    # leaves
+
+    def _literal(self, node: Text | Marker) -> str:
+        if isinstance(node, Marker) and node.text in self._special_tokens:
+            by_name = _SPECIAL.fullmatch(node.text) is not None
+            return node.text if by_name else f"<[{self._special_tokens[node.text]}]>"
+        return " ".join(quote(piece) for piece in self._pieces.get(node.text, ()))
+
+    def _json_value(self, node: JsonValue) -> str:
+        if node not in self._names:
+            grammar = self._schema_grammar(node, f"j{len(self._names)}")
+            self._names[node] = grammar.start
+            self._rules.append(grammar.lark.rstrip("\n"))
+            self._notes.extend(grammar.notes)
+        return self._names[node]
+
+    def _user_grammar(self, node: Grammar) -> str:
+        if node not in self._names:
+            lark = node.source if node.dialect == "lark" else self._converted(node)
+            check_lark(node, lark)
+            self._names[node] = f"@user_{len(self._user_grammars)}"
+            self._user_grammars.append(lark)
+        return self._names[node]
+
+    def _converted(self, node: Grammar) -> str:
+        if self._gbnf_to_lark is None:
+            raise InterlockError(
+                "invalid_grammar", f"no converter for {node.dialect}", param=node.origin or None
+            )
+        try:
+            return self._gbnf_to_lark(node.source)
+        except ValueError as exc:
+            raise InterlockError("invalid_grammar", str(exc), param=node.origin or None) from None
+
+    def _fixed(self, node: Node) -> str:
+        """The text of ``node`` where it is spelt with ordinary tokens."""
+        match node:
+            case Text(text=text):
+                return text
+            case Marker(text=text) if text not in self._special_tokens:
+                return text
+            case _:
+                return ""
+
+    def _starts_special(self, node: Node) -> bool:
+        items = _flat(node)
+        return bool(items) and isinstance(items[0], Marker) and items[0].text in self._special_tokens
+
+    # rules
+
+    def _rule(self, options: list[str]) -> str:
+        options = list(dict.fromkeys(options))
+        if len(options) == 1 and re.fullmatch(r"[\w@]+", options[0]):
+            return options[0]
+        return self._named("r", tuple(options), " | ".join(option or quote("") for option in options))
+
+    def _named(self, prefix: str, key: object, body: str, attributes: str = "") -> str:
+        if key not in self._names:
+            self._names[key] = f"{prefix}{len(self._names)}"
+            self._rules.append(f"{self._names[key]}{attributes}: {body}")
+        return self._names[key]
+
+
+def _walk(node: Node) -> Iterator[Node]:
+    yield node
+    match node:
+        case Sequence(items=items) | Alternative(items=items):
+            for item in items:
+                yield from _walk(item)
+        case Repeat(item=item, separator=separator):
+            yield from _walk(item)
+            if separator is not None:
+                yield from _walk(separator)
+
+
+def _flat(node: Node) -> tuple[Node, ...]:
+    """The items of ``node`` as a sequence, nested sequences opened, empty texts dropped."""
+    if isinstance(node, Sequence):
+        return tuple(inner for item in node.items for inner in _flat(item))
+    if isinstance(node, Text) and not node.text:
+        return ()
+    return (node,)
+
+
+def _ends_free(node: Node) -> bool:
+    match node:
+        case FreeText():
+            return True
+        case Sequence():
+            items = _flat(node)
+            return bool(items) and _ends_free(items[-1])
+        case Alternative(items=items):
+            return any(_ends_free(item) for item in items)
+        case Repeat(item=item):
+            return _ends_free(item)
+        case _:
+            return False
+
+
+def _unrolled(node: Repeat) -> list[tuple[Node, ...]]:
+    """The ways ``node`` can begin: with its first item, or with nothing."""
+    options: list[tuple[Node, ...]] = []
+    if node.maximum != 0:
+        most = None if node.maximum is None else node.maximum - 1
+        separated = node.item if node.separator is None else Sequence((node.separator, node.item))
+        options.append((*_flat(node.item), Repeat(separated, max(node.minimum - 1, 0), most)))
+    if node.minimum == 0:
+        options.append(())
+    return options
+
+
+def _times(low: int, high: int | None) -> str:
+    if (low, high) == (1, 1):
+        return ""
+    if high is None:
+        return {0: "*", 1: "+"}.get(low, f"{{{low},}}")
+    return "?" if (low, high) == (0, 1) else f"{{{low},{high}}}"
+
+
+def _join(parts: list[str]) -> str:
+    return " ".join(part for part in parts if part)
+
+
+def _without_anchors(pattern: str) -> str:
+    """The pattern matches as a whole, so one anchor at either end says nothing new; every server takes them."""
+    pattern = pattern.removeprefix("^")
+    backslashes = len(pattern) - 1 - len(pattern[:-1].rstrip("\\")) if pattern.endswith("$") else 1
+    return pattern if backslashes % 2 else pattern[:-1]
+
+
+def _ambiguous(what: str) -> InterlockError:
+    return InterlockError(
+        "invalid_grammar", f"free text must be followed by fixed text, a marker or the end, not by {what}"
+    )
