@@ -1,0 +1,48 @@
+"""Output formats that can be seen to be senseless without compiling them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from interlock.core.output_format import (
+    ChoiceFormat,
+    GrammarFormat,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    OutputFormat,
+    RegexFormat,
+    TextFormat,
+)
+from interlock.errors import InterlockError
+from interlock.resolve.text import require_unicode
+
+
+def resolve_output_format(output_format: OutputFormat) -> OutputFormat:
+    """The format, checked; repeated choices are named once. Raises the 400 of the format's kind."""
+    match output_format:
+        case TextFormat() | JsonObjectFormat():
+            return output_format
+        case JsonSchemaFormat(schema=text, param=param):
+            _require_text(text, "invalid_schema", "the schema is empty", param)
+        case RegexFormat(pattern=text, param=param):
+            _require_text(text, "invalid_regex", "the regular expression is empty", param)
+        case GrammarFormat(source=text, param=param):
+            _require_text(text.strip(), "invalid_grammar", "the grammar is empty", param)
+        case ChoiceFormat():
+            return _resolve_choice(output_format)
+    return output_format
+
+
+def _resolve_choice(output_format: ChoiceFormat) -> ChoiceFormat:
+    param = output_format.param
+    if not output_format.choices:
+        raise InterlockError("invalid_value", "at least one choice is needed", param=param)
+    for index, choice in enumerate(output_format.choices):
+        _require_text(choice, "invalid_value", "a choice must not be empty", f"{param}[{index}]")
+    return replace(output_format, choices=tuple(dict.fromkeys(output_format.choices)))
+
+
+def _require_text(text: str, code: str, message: str, param: str) -> None:
+    if not text:
+        raise InterlockError(code, message, param=param)
+    require_unicode(text, code=code, param=param)

@@ -1,0 +1,95 @@
+"""What a request says about thinking, made consistent; and the budget that ends thinking in time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from interlock.core.engine import ThinkingBudget
+from interlock.core.request import ReasoningOptions
+from interlock.core.tokenizer import Tokenizer
+from interlock.errors import InterlockError
+from interlock.families.base import ReasoningFormat
+
+Thinking = Literal["none", "open", "closed", "optional"]
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+def resolve_reasoning(
+    options: ReasoningOptions, template_kwargs: Mapping[str, Any], format_: ReasoningFormat | None
+) -> ReasoningOptions:
+    """The options with ``enabled`` set wherever the request says something about it.
+
+    Thinking can be switched by ``enabled``, by the effort ``none``, and by the family's own template
+    variable; they must agree. Raises ``invalid_value``, ``conflicting_parameters``, and
+    ``unsupported_parameter`` where a model that cannot think is asked to.
+    """
+    if options.effort is not None and options.effort not in EFFORTS:
+        raise InterlockError(
+            "invalid_value", f"reasoning_effort must be one of {', '.join(EFFORTS)}", param="reasoning_effort"
+        )
+    if options.budget is not None and options.budget < 0:
+        raise InterlockError("invalid_value", "thinking_budget must not be negative", param="thinking_budget")
+    enabled = _enabled(options, template_kwargs, format_)
+    asked = enabled is True or options.effort not in (None, "none")
+    if format_ is None and asked:
+        raise InterlockError(
+            "unsupported_parameter",
+            "this model does not think, so thinking cannot be asked of it",
+            param="reasoning_effort" if options.effort else "enable_thinking",
+        )
+    return replace(options, enabled=enabled)
+
+
+def _enabled(
+    options: ReasoningOptions, template_kwargs: Mapping[str, Any], format_: ReasoningFormat | None
+) -> bool | None:
+    said = {}
+    if options.enabled is not None:
+        said["enable_thinking"] = options.enabled
+    if options.effort is not None:
+        said["reasoning_effort"] = options.effort != "none"
+    if format_ is not None and format_.enabled_kwarg in template_kwargs:
+        said[f"chat_template_kwargs.{format_.enabled_kwarg}"] = bool(template_kwargs[format_.enabled_kwarg])
+    if len(set(said.values())) > 1:
+        raise InterlockError(
+            "conflicting_parameters",
+            f"{' and '.join(said)} contradict each other about thinking",
+            param=list(said)[-1],
+        )
+    return next(iter(said.values()), None)
+
+
+def resolve_thinking_budget(
+    requested: int | None,
+    *,
+    thinking: Thinking,
+    format_: ReasoningFormat | None,
+    tokenizer: Tokenizer,
+    constrained: bool,
+    max_tokens: int,
+    cap: int,
+) -> tuple[ThinkingBudget | None, tuple[str, ...]]:
+    """The budget, and a note for the caller where the server chose it.
+
+    A constrained answer needs room after thinking, so without a requested budget half of ``max_tokens``
+    (at most ``cap``) is kept for it. A free answer is never cut unasked.
+    """
+    if format_ is None or thinking not in ("open", "optional"):
+        return None, ()
+    notes: tuple[str, ...] = ()
+    if requested is None:
+        if not constrained:
+            return None, ()
+        requested = min(max_tokens // 2, cap)
+        notes = (
+            f"thinking ends after {requested} tokens to leave room for the constrained answer"
+            " (thinking_budget changes that)",
+        )
+    budget = ThinkingBudget(
+        max_tokens=requested,
+        close_ids=tuple(tokenizer.encode(format_.close)),
+        open_ids=tuple(tokenizer.encode(format_.open)) if thinking == "optional" else (),
+    )
+    return budget, notes

@@ -1,0 +1,114 @@
+"""Resolving a request: the one place where its options, the model's facts and the server's policies meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from interlock.core.constraint import ConstraintSpec
+from interlock.core.engine import EngineRequest
+from interlock.core.output_format import OutputFormat, TextFormat
+from interlock.core.request import GenerateRequest
+from interlock.core.tokenizer import Tokenizer
+from interlock.core.tools import ToolContext
+from interlock.families.base import ModelFamily
+from interlock.resolve.constraint import constraint_kind, resolve_constraint
+from interlock.resolve.messages import resolve_messages
+from interlock.resolve.output_format import resolve_output_format
+from interlock.resolve.profile import ModelProfile
+from interlock.resolve.prompt import render_prompt, resolve_max_tokens
+from interlock.resolve.reasoning import Thinking, resolve_reasoning, resolve_thinking_budget
+from interlock.resolve.sampling import resolve_sampling
+from interlock.resolve.stop import resolve_stop
+from interlock.resolve.tools import resolve_tools
+
+ParserMode = Literal["parse", "hide", "ignore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """Everything serving needs of a request.
+
+    engine_request: complete but for its constraint, which is ``spec`` after lowering (``None``: a free
+    answer). thinking: where the prompt leaves off. parser_mode: whether calls in the text are read, taken
+    out unread, or left alone. notes: what the caller should know.
+    """
+
+    engine_request: EngineRequest
+    spec: ConstraintSpec | None
+    constraint_kind: str
+    tools: ToolContext
+    thinking: Thinking
+    parser_mode: ParserMode
+    stop: tuple[str, ...]
+    include_reasoning: bool
+    notes: tuple[str, ...]
+
+
+def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
+    """Raises ``InterlockError`` for whatever is wrong with the request, cheapest checks first."""
+    family, tokenizer, defaults = model.family, model.tokenizer, model.defaults
+    messages = resolve_messages(request.messages)
+    tools = resolve_tools(request, defaults.tool_constraints)
+    output_format = resolve_output_format(request.output_format)
+    sampling = resolve_sampling(request.sampling, tokenizer.vocabulary.size)
+    stop = resolve_stop(request.stop)
+    reasoning = resolve_reasoning(request.reasoning, dict(request.template_kwargs), family.reasoning)
+    prompt = render_prompt(
+        request, model.renderer, messages=messages, tools=tools.effective_tools, reasoning=reasoning
+    )
+    max_tokens = resolve_max_tokens(request.max_tokens, len(prompt.ids), model.context_tokens)
+    spec = resolve_constraint(
+        family,
+        tools=tools,
+        output_format=output_format,
+        thinking=prompt.thinking,
+        policy=request.json_policy,
+        defaults=defaults,
+    )
+    budget, notes = resolve_thinking_budget(
+        reasoning.budget,
+        thinking=prompt.thinking,
+        format_=family.reasoning,
+        tokenizer=tokenizer,
+        constrained=spec is not None,
+        max_tokens=max_tokens,
+        cap=defaults.max_thinking_tokens,
+    )
+    return Resolved(
+        engine_request=EngineRequest(
+            request_id=request.request_id,
+            prompt_ids=tuple(prompt.ids),
+            sampling=sampling,
+            max_tokens=max_tokens,
+            stop_ids=_stop_ids(family, tokenizer),
+            thinking=budget,
+            priority=request.priority,
+            report_accepting=spec is not None and bool(stop),
+        ),
+        spec=spec,
+        constraint_kind=constraint_kind(tools, output_format),
+        tools=tools,
+        thinking=prompt.thinking,
+        parser_mode=_parser_mode(tools, output_format),
+        stop=stop,
+        include_reasoning=reasoning.include,
+        notes=notes,
+    )
+
+
+def _stop_ids(family: ModelFamily, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """Every id that ends a turn: the vocabulary's and the family's."""
+    of_family = (tokenizer.special_tokens.get(spelling) for spelling in family.stop_tokens)
+    ids = (*tokenizer.vocabulary.stop_ids, *(token_id for token_id in of_family if token_id is not None))
+    return tuple(dict.fromkeys(ids))
+
+
+def _parser_mode(tools: ToolContext, output_format: OutputFormat) -> ParserMode:
+    """Calls that the tool choice forbids are hidden; an answer held to a format cannot contain one, so what
+    looks like one there is the answer's own text."""
+    if tools.callable_tools:
+        return "parse"
+    if tools.effective_tools and isinstance(output_format, TextFormat):
+        return "hide"
+    return "ignore"

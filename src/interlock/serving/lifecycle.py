@@ -1,0 +1,53 @@
+"""Start, readiness, drain and stop of what the service stands on."""
+
+from __future__ import annotations
+
+from interlock import log
+from interlock.core.engine import Engine, EnginePhase
+from interlock.errors import InterlockError
+from interlock.serving.in_flight import InFlight, Ticket
+from interlock.serving.model import Lowerer
+
+_log = log.get(__name__)
+
+
+class Lifecycle:
+    """Owns the compile pool's and the engine's running."""
+
+    def __init__(self, engine: Engine, compile_pool: Lowerer, in_flight: InFlight, drain_s: float) -> None:
+        self._engine = engine
+        self._compile_pool = compile_pool
+        self._drain_s = drain_s
+        self._stopping = False
+        self.in_flight = in_flight
+
+    @property
+    def phase(self) -> EnginePhase:
+        """The engine's phase, ``stopping`` from the first moment of a stop."""
+        return "stopping" if self._stopping else self._engine.phase
+
+    async def start(self) -> None:
+        """Return when requests can be served. Raises what kept the engine or the pool from starting."""
+        try:
+            await self._compile_pool.start()
+            await self._engine.start()
+        except BaseException:
+            await self.stop()
+            raise
+
+    def admit(self) -> Ticket:
+        """A place for one request. Raises ``not_ready``, ``shutting_down`` or ``overloaded``."""
+        if self.phase not in ("ready", "stopping"):
+            raise InterlockError("not_ready", f"the model is not ready: {self.phase.replace('_', ' ')}")
+        return self.in_flight.enter()
+
+    async def stop(self) -> None:
+        """Refuse new requests, let running ones finish for the drain time, then stop everything."""
+        self._stopping = True
+        self.in_flight.close()
+        if not await self.in_flight.drain(self._drain_s):
+            _log.warning("stopping with %d requests unfinished", self.in_flight.num_requests)
+        try:
+            await self._engine.stop()
+        finally:
+            await self._compile_pool.stop()

@@ -1,0 +1,49 @@
+"""A model being served: everything the API process holds of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from interlock.config import GenerationDefaults
+from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.engine import Engine
+from interlock.core.tokenizer import Tokenizer
+from interlock.families.base import ModelFamily
+from interlock.families.wire.render import PromptRenderer
+from interlock.resolve.profile import ModelProfile
+
+
+class Lowerer(Protocol):
+    """The part of the compile pool that serving uses."""
+
+    async def start(self) -> None: ...
+
+    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+        """Lower and try out ``spec``. Raises the ``InterlockError`` a client should see."""
+        ...
+
+    async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    """name: the model's name in the API."""
+
+    name: str
+    family: ModelFamily
+    tokenizer: Tokenizer
+    renderer: PromptRenderer
+    engine: Engine
+    compile_pool: Lowerer
+    defaults: GenerationDefaults = GenerationDefaults()
+
+    def profile(self) -> ModelProfile:
+        """What resolving reads. Valid once the engine was ready."""
+        return ModelProfile(
+            family=self.family,
+            tokenizer=self.tokenizer,
+            renderer=self.renderer,
+            defaults=self.defaults,
+            context_tokens=self.engine.max_context_tokens,
+        )

@@ -1,0 +1,203 @@
+"""The way back: ``EngineOutput`` to ``Event``s. Synchronous, one instance per answer.
+
+token ids -> text and special tokens -> stop strings -> the family's parser -> events.
+
+Rules of the end:
+
+- ``tool_calls`` means at least one call and every call complete. ``length`` means the answer was cut and
+  is never overwritten. A stop string counts as a cut where it ends a call, or a constrained answer at a
+  place where the constraint would not have let it end.
+- Stop strings are searched in the model's text outside reasoning, call syntax included. A special token is
+  never part of a match, but a stop string that spells one stops at it.
+- Exactly one ``Finished`` or ``Failed``, last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from interlock.core.engine import EngineFailure, EngineOutput
+from interlock.core.events import (
+    Event,
+    Failed,
+    Finished,
+    FinishReason,
+    ParserEvent,
+    ReasoningDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlock.core.tokenizer import Vocabulary
+from interlock.core.usage import Usage
+from interlock.errors import CATALOG, InterlockError
+from interlock.families.wire.parse import StreamParser
+from interlock.serving.detokenizer import Detokenizer, SpecialToken
+from interlock.serving.stop_strings import StopStrings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRules:
+    """How one answer is read.
+
+    constrained: the answer is held to a grammar. max_calls: calls to show; where another one begins, the
+    answer ends (``None``: no limit). include_reasoning: show reasoning. reasoning_is_text: the family's
+    reasoning markers are ordinary text in this vocabulary.
+    """
+
+    stop: tuple[str, ...] = ()
+    constrained: bool = False
+    max_calls: int | None = None
+    include_reasoning: bool = True
+    reasoning_is_text: bool = False
+
+
+class OutputProcessor:
+    """Turns one request's outputs into events. Stop feeding it, and abort, once ``finished``."""
+
+    def __init__(self, rules: OutputRules, vocabulary: Vocabulary, parser: StreamParser) -> None:
+        self._rules = rules
+        self._parser = parser
+        self._detokenizer = Detokenizer(vocabulary)
+        self._stops = StopStrings(rules.stop)
+        # Text that opens or closes reasoning switches the search for stop strings off and on, so there
+        # each character must have its effect before the next one is looked at.
+        self._one_by_one = rules.reasoning_is_text and bool(rules.stop)
+        self._stopped = False
+        self._fed = self._passed = 0  # characters into and out of the stop strings; a special token is one
+        self._accepting: set[int] = set()  # values of _fed >= _passed where the constraint may end
+        self._num_calls = self._num_open_calls = 0
+        self._too_many_calls = False
+        self._prompt_tokens = self._cached_tokens = 0
+        self._completion_tokens = self._reasoning_tokens = 0
+        self._events: list[Event] = []
+        self.finished = False
+
+    @property
+    def usage(self) -> Usage:
+        """Counts so far. Reasoning includes its markers."""
+        return Usage(
+            prompt_tokens=self._prompt_tokens,
+            completion_tokens=self._completion_tokens,
+            cached_tokens=self._cached_tokens,
+            reasoning_tokens=self._reasoning_tokens,
+        )
+
+    def push(self, output: EngineOutput) -> list[Event]:
+        """Events of the next output. Nothing may be pushed after ``finished``."""
+        assert not self.finished
+        self._events = []
+        try:
+            self._advance(output)
+        except InterlockError as error:
+            self._end(Failed(error=error, usage=self.usage))
+        return self._events
+
+    def fail(self, error: InterlockError) -> Failed:
+        """End the answer with an error that did not come from the engine's output."""
+        self.finished = True
+        return Failed(error=error, usage=self.usage)
+
+    def _advance(self, output: EngineOutput) -> None:
+        self._prompt_tokens = output.num_prompt_tokens
+        self._cached_tokens = output.num_cached_tokens
+        for token_id in output.token_ids:
+            self._push_token(token_id)
+            if self._stopped:
+                return self._finish_at_stop()
+            if self._too_many_calls:
+                return self._end(self._finished(cut=False))
+        if output.is_accepting and self._detokenizer.is_between_characters:
+            self._accepting = {at for at in self._accepting if at >= self._passed} | {self._fed}
+        if output.finish_reason is not None:
+            self._finish(output)
+        return None
+
+    def _push_token(self, token_id: int) -> None:
+        was_in_reasoning = self._parser.in_reasoning
+        self._completion_tokens += 1
+        text, special = self._detokenizer.push(token_id)
+        self._push_text(text)
+        if special is not None and not self._stopped:
+            self._push_special(special)
+        self._reasoning_tokens += was_in_reasoning or self._parser.in_reasoning
+
+    def _push_text(self, text: str) -> None:
+        for piece in text if self._one_by_one else (text,):
+            self._fed += len(piece)
+            if self._parser.in_reasoning:
+                self._pass(piece)
+                continue
+            self._pass(self._stops.push(piece))
+            self._stopped = self._stops.matched
+            if self._stopped:
+                return
+            if self._parser.in_reasoning:
+                self._pass(self._stops.flush())
+
+    def _push_special(self, token: SpecialToken) -> None:
+        self._pass(self._stops.flush())
+        if token.spelling in self._rules.stop and not self._parser.in_reasoning:
+            self._stopped = True
+            return
+        self._fed += 1
+        self._passed += 1
+        self._emit(self._parser.push_token(token.token_id, token.spelling))
+
+    def _pass(self, text: str) -> None:
+        self._passed += len(text)
+        if text:
+            self._emit(self._parser.push_text(text))
+
+    def _emit(self, events: Iterable[ParserEvent]) -> None:
+        for event in events:
+            if self._too_many_calls:
+                return
+            match event:
+                case ReasoningDelta() if not self._rules.include_reasoning:
+                    continue
+                case ToolCallStart(index=index):
+                    if self._rules.max_calls is not None and index >= self._rules.max_calls:
+                        self._too_many_calls = True
+                        continue
+                    self._num_calls += 1
+                    self._num_open_calls += 1
+                case ToolCallEnd():
+                    self._num_open_calls -= 1
+            self._events.append(event)
+
+    def _finish_at_stop(self) -> None:
+        cut = self._parser.in_call or (self._rules.constrained and self._passed not in self._accepting)
+        self._emit(self._parser.finish(cut))
+        self._end(self._finished(cut=cut))
+
+    def _finish(self, output: EngineOutput) -> None:
+        if output.finish_reason == "error":
+            raise _engine_error(output.failure)
+        self._push_text(self._detokenizer.finish())
+        if self._stopped:
+            return self._finish_at_stop()
+        self._pass(self._stops.flush())
+        cut = output.finish_reason != "stop" or (self._rules.constrained and output.is_accepting is False)
+        self._emit(self._parser.finish(cut))
+        if output.finish_reason == "abort":
+            return self._end(Finished(reason="abort", usage=self.usage))
+        return self._end(self._finished(cut=cut))
+
+    def _finished(self, *, cut: bool) -> Finished:
+        reason: FinishReason = "stop"
+        if cut or self._num_open_calls:
+            reason = "length"
+        elif self._num_calls:
+            reason = "tool_calls"
+        return Finished(reason=reason, usage=self.usage)
+
+    def _end(self, event: Finished | Failed) -> None:
+        self._events.append(event)
+        self.finished = True
+
+
+def _engine_error(failure: EngineFailure | None) -> InterlockError:
+    if failure is None or failure.code not in CATALOG:
+        return InterlockError("internal_error", failure.message if failure else "the engine gave no reason")
+    return InterlockError(failure.code, failure.message)

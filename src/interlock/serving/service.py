@@ -1,0 +1,135 @@
+"""The front door of the API process: a ``GenerateRequest`` in, a ``Generation`` out."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from interlock import log
+from interlock.config import HttpConfig
+from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.request import GenerateRequest
+from interlock.errors import InterlockError
+from interlock.families.wire.parse import StreamParser
+from interlock.metrics import Metrics
+from interlock.resolve.resolve import Resolved, resolve
+from interlock.serving.generation import Clock, Generation, timed_out
+from interlock.serving.in_flight import InFlight
+from interlock.serving.lifecycle import Lifecycle
+from interlock.serving.model import ServedModel
+from interlock.serving.output import OutputProcessor, OutputRules
+
+_log = log.get(__name__)
+
+# A request with more characters than this takes longer to render and tokenise than the loop may be held.
+_LARGE_REQUEST = 50_000
+
+
+class GenerationService:
+    """One model's requests. ``lifecycle`` starts and stops what they run on."""
+
+    def __init__(self, model: ServedModel, metrics: Metrics, http: HttpConfig) -> None:
+        self._model = model
+        self._metrics = metrics
+        self._timeout_s = http.request_timeout_s
+        self._special_tokens = {token_id: text for text, token_id in model.tokenizer.special_tokens.items()}
+        self.lifecycle = Lifecycle(
+            model.engine, model.compile_pool, InFlight(http.max_concurrent, metrics.in_flight), http.drain_s
+        )
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Names a request's ``model`` may have, the main one first."""
+        return (self._model.name,)
+
+    async def start(self, request: GenerateRequest) -> Generation:
+        """Everything that can go wrong before the first byte: admission, resolving, the constraint.
+
+        Raises ``InterlockError``. The generation must be read to its end or closed.
+        """
+        self._check_model(request.model)
+        ticket = self.lifecycle.admit()
+        try:
+            clock = self._clock(request)
+            async with asyncio.timeout_at(clock.deadline):
+                resolved = await self._resolve(request)
+                constraint = await self._prepare(resolved.spec)
+            return Generation(
+                engine=self._model.engine,
+                request=replace(resolved.engine_request, constraint=constraint),
+                processor=self._processor(resolved),
+                ticket=ticket,
+                clock=clock,
+                metrics=self._metrics,
+                tools=resolved.tools,
+                notes=self._notes(resolved, constraint),
+            )
+        except TimeoutError:
+            ticket.release()
+            raise timed_out() from None
+        except BaseException:
+            ticket.release()
+            raise
+
+    def _check_model(self, name: str) -> None:
+        if name not in self.model_names:
+            raise InterlockError(
+                "model_not_found",
+                f"the model `{name}` is not served here; this server has {', '.join(self.model_names)}",
+                param="model",
+            )
+
+    def _clock(self, request: GenerateRequest) -> Clock:
+        arrival = asyncio.get_running_loop().time()
+        limit_s = self._timeout_s if request.timeout_s is None else min(request.timeout_s, self._timeout_s)
+        return Clock(arrival=arrival, deadline=arrival + limit_s)
+
+    async def _resolve(self, request: GenerateRequest) -> Resolved:
+        profile = self._model.profile()
+        if _num_characters(request) > _LARGE_REQUEST:
+            return await asyncio.to_thread(resolve, request, profile)
+        return resolve(request, profile)
+
+    async def _prepare(self, spec: ConstraintSpec | None) -> LoweredConstraint | None:
+        if spec is None:
+            return None
+        constraint = await self._model.compile_pool.lower(spec)
+        await self._model.engine.prepare(constraint)
+        return constraint
+
+    def _processor(self, resolved: Resolved) -> OutputProcessor:
+        parser = StreamParser(
+            self._model.family,
+            special_tokens=self._special_tokens,
+            thinking=resolved.thinking,
+            tools=resolved.parser_mode,
+            declared=resolved.tools.effective_tools,
+        )
+        reasoning = self._model.family.reasoning
+        rules = OutputRules(
+            stop=resolved.stop,
+            constrained=resolved.spec is not None,
+            max_calls=None if resolved.tools.parallel_tool_calls else 1,
+            include_reasoning=resolved.include_reasoning,
+            reasoning_is_text=reasoning is not None
+            and not {reasoning.open, reasoning.close} <= set(self._special_tokens.values()),
+        )
+        return OutputProcessor(rules, self._model.tokenizer.vocabulary, parser)
+
+    def _notes(self, resolved: Resolved, constraint: LoweredConstraint | None) -> tuple[str, ...]:
+        if constraint is None:
+            return resolved.notes
+        self._metrics.constrained.labels(kind=resolved.constraint_kind).inc()
+        if constraint.notes:
+            _log.info("request %s: %s", resolved.engine_request.request_id, "; ".join(constraint.notes))
+        return resolved.notes + constraint.notes
+
+
+def _num_characters(request: GenerateRequest) -> int:
+    """Roughly the size of what is rendered, cheap to know."""
+    messages = sum(
+        len(message.content or "") + sum(len(call.arguments) for call in message.tool_calls)
+        for message in request.messages
+    )
+    declared = (*(request.tools or ()), *(tool for message in request.messages for tool in message.tools))
+    return messages + sum(len(tool.parameters) + len(tool.description or "") for tool in declared)
