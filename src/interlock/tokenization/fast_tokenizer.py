@@ -1,0 +1,111 @@
+"""A tokenizer on top of Hugging Face's Rust library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as RustTokenizer
+from tokenizers.models import BPE
+
+from interlock.core.tokenizer import Vocabulary
+from interlock.errors import InterlockError
+from interlock.tokenization import token_bytes
+
+
+class FastTokenizer:
+    """Encodes with two Rust tokenizers over one model: ``full`` knows every added token, ``plain`` only
+    those that are ordinary text. Immutable; the Rust side drops the GIL."""
+
+    __slots__ = ("_full", "_plain", "_special_tokens", "_vocabulary")
+
+    def __init__(self, full: RustTokenizer, plain: RustTokenizer, vocabulary: Vocabulary) -> None:
+        self._full = full
+        self._plain = plain
+        self._vocabulary = vocabulary
+        self._special_tokens = special_spellings(vocabulary.tokens, vocabulary.special_ids)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        return dict(self._special_tokens)
+
+    def encode_text(self, text: str) -> list[int]:
+        """Plain text to ids. Raises ``InterlockError`` for a lone surrogate."""
+        return _encode(self._plain, text)
+
+    def encode(self, text: str) -> list[int]:
+        """Text with special tokens to ids. Raises ``InterlockError`` for a lone surrogate."""
+        return _encode(self._full, text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return token_bytes.decode(self._vocabulary.tokens, ids)
+
+
+def special_spellings(tokens: Sequence[bytes], special_ids: Collection[int]) -> dict[str, int]:
+    """Spelling to id of the special tokens that have one."""
+    return {tokens[token_id].decode(): token_id for token_id in sorted(special_ids) if tokens[token_id]}
+
+
+def plain_tokenizer(
+    full: RustTokenizer, special: Mapping[str, int], ordinary: Collection[AddedToken], *, byte_level: bool
+) -> RustTokenizer:
+    """``full`` without the special tokens: no text gives one of their ids.
+
+    The model is shared unless its own merges can spell a special token; then it is rebuilt without them.
+    """
+    reachable = {
+        spelling
+        for spelling, token_id in special.items()
+        if merges_to(full.model, spelling, token_id, byte_level=byte_level)
+    }
+    if reachable:
+        return _without_tokens(full, reachable, ordinary)
+    plain = RustTokenizer(full.model)
+    if full.normalizer is not None:
+        plain.normalizer = full.normalizer
+    if full.pre_tokenizer is not None:
+        plain.pre_tokenizer = full.pre_tokenizer
+    plain.add_tokens(list(ordinary))
+    return plain
+
+
+def merges_to(model: BPE, spelling: str, token_id: int, *, byte_level: bool) -> bool:
+    """Whether the model makes ``token_id`` of ``spelling`` by itself. What happens inside a token does not
+    depend on its neighbours, so if not here, then in no text."""
+    text = token_bytes.to_byte_level(spelling) if byte_level else spelling
+    return [token.id for token in model.tokenize(text)] == [token_id]
+
+
+def _without_tokens(
+    full: RustTokenizer, spellings: Collection[str], ordinary: Collection[AddedToken]
+) -> RustTokenizer:
+    data = json.loads(full.to_str())
+    model = data["model"]
+    data["added_tokens"] = []
+    ids = {full.token_to_id(spelling) for spelling in spellings}
+    dropped = {token for token, token_id in model["vocab"].items() if token_id in ids}
+    model["vocab"] = {token: token_id for token, token_id in model["vocab"].items() if token not in dropped}
+    model["merges"] = [
+        (left, right) for left, right in model["merges"] if dropped.isdisjoint((left, right, left + right))
+    ]
+    if model.get("unk_token") in dropped:
+        model["unk_token"] = None
+    plain = RustTokenizer.from_str(json.dumps(data))
+    plain.add_tokens(list(ordinary))
+    return plain
+
+
+def _encode(tokenizer: RustTokenizer, text: str) -> list[int]:
+    try:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    except UnicodeEncodeError as error:
+        raise InterlockError(
+            "invalid_value",
+            f"the text has a lone surrogate at character {error.start}, which is no Unicode text",
+        ) from error
+    return ids

@@ -1,0 +1,180 @@
+"""The tokenizer that a GGUF file describes in its metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as RustTokenizer
+from tokenizers.models import BPE
+
+from interlock.core.tokenizer import Vocabulary
+from interlock.errors import InterlockError
+from interlock.tokenization import token_bytes
+from interlock.tokenization.fast_tokenizer import FastTokenizer, merges_to, plain_tokenizer, special_spellings
+from interlock.tokenization.gguf_reader import read_metadata
+from interlock.tokenization.pre_tokenizers import pre_tokenizer
+from interlock.tokenization.stop_tokens import stop_ids
+
+__all__ = ["gguf_tokenizer", "read_metadata"]
+
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
+_PREFIX = "tokenizer.ggml."
+_TURN_END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+
+
+@dataclass(frozen=True, slots=True)
+class _Tokens:
+    """The token list of a file. texts: as spelled there. kinds: GGUF token type per id."""
+
+    texts: Sequence[str]
+    kinds: Sequence[int]
+
+    def ids(self, *kinds: int) -> list[int]:
+        return [token_id for token_id, kind in enumerate(self.kinds) if kind in kinds and self.texts[token_id]]
+
+
+def gguf_tokenizer(metadata: Mapping[str, Any]) -> FastTokenizer:
+    """The tokenizer of a GGUF file's metadata, of kind ``gpt2`` (byte-level BPE) or ``llama`` (SentencePiece
+    BPE with byte fallback). Raises ``InterlockError`` for another kind, an unknown pre-tokenizer, or metadata
+    that contradicts itself."""
+    kind = metadata.get(_PREFIX + "model")
+    build = _BUILDERS.get(kind) if isinstance(kind, str) else None
+    if build is None:
+        raise InterlockError(
+            "invalid_value",
+            f"the model file has a tokenizer of kind {kind!r} (tokenizer.ggml.model)",
+            hint=f"supported: {', '.join(_BUILDERS)}",
+        )
+    return build(metadata, _tokens(metadata))
+
+
+def _byte_level_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokenizer:
+    words = pre_tokenizer(metadata.get(_PREFIX + "pre"))
+    merges = [_merge(line) for line in _array(metadata, "merges")]
+    full = RustTokenizer(_bpe(tokens, merges, ignore_merges=words.ignore_merges))
+    full.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            *(pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in words.patterns),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    adds_bos = metadata.get(_PREFIX + "add_bos_token", words.adds_bos)
+    return _assemble(full, tokens, metadata, adds_bos=adds_bos, byte_level=True)
+
+
+def _sentencepiece_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokenizer:
+    scores = _array(metadata, "scores", len(tokens.texts))
+    texts = [tokens.texts[token_id] for token_id in tokens.ids(_BYTE)]
+    missing = set(token_bytes.BYTE_TOKENS).difference(texts)
+    if missing:
+        raise InterlockError(
+            "invalid_value", f"the model's vocabulary lacks the byte tokens {', '.join(sorted(missing)[:4])}"
+        )
+    full = RustTokenizer(_bpe(tokens, _score_merges(tokens, scores), byte_fallback=True))
+    mark = token_bytes.SPACE_MARK
+    prefix = [normalizers.Prepend(mark)] if metadata.get(_PREFIX + "add_space_prefix", True) else []
+    full.normalizer = normalizers.Sequence([*prefix, normalizers.Replace(" ", mark)])
+    adds_bos = metadata.get(_PREFIX + "add_bos_token", True)
+    return _assemble(full, tokens, metadata, adds_bos=adds_bos, byte_level=False)
+
+
+_BUILDERS: dict[str, Callable[[Mapping[str, Any], _Tokens], FastTokenizer]] = {
+    "gpt2": _byte_level_bpe,
+    "llama": _sentencepiece_bpe,
+}
+
+
+def _assemble(
+    full: RustTokenizer, tokens: _Tokens, metadata: Mapping[str, Any], *, adds_bos: bool, byte_level: bool
+) -> FastTokenizer:
+    """Add the special tokens to ``full`` and describe the vocabulary."""
+    control = set(tokens.ids(_UNKNOWN, _CONTROL))
+    ordinary = {
+        token_id
+        for token_id in tokens.ids(_USER_DEFINED)
+        if merges_to(full.model, tokens.texts[token_id], token_id, byte_level=byte_level)
+    }
+    special = control.union(tokens.ids(_USER_DEFINED)) - ordinary
+    spelled = (token_bytes.byte_level if byte_level else token_bytes.sentencepiece)(tokens.texts)
+    for token_id in special:
+        spelled[token_id] = tokens.texts[token_id].encode()
+    for token_id in tokens.ids(_UNUSED):
+        spelled[token_id] = b""
+    full.add_tokens([_added(tokens.texts[token_id]) for token_id in sorted(special)])
+    spellings = special_spellings(spelled, special)
+    declared = _special_ids(metadata, len(tokens.texts), *_TURN_END_KEYS)
+    stops = stop_ids(spellings, declared)
+    bos_ids = _special_ids(metadata, len(tokens.texts), "bos_token_id")
+    vocabulary = Vocabulary(
+        tokens=tuple(spelled),
+        special_ids=frozenset(special.union(stops)),
+        control_ids=frozenset(control.union(stops)),
+        stop_ids=stops,
+        bos_id=bos_ids[0] if adds_bos and bos_ids else None,
+    )
+    return FastTokenizer(full, plain_tokenizer(full, spellings, (), byte_level=byte_level), vocabulary)
+
+
+def _bpe(tokens: _Tokens, merges: list[tuple[str, str]], **options: bool) -> BPE:
+    vocabulary = {tokens.texts[token_id]: token_id for token_id in tokens.ids(*range(_NORMAL, _BYTE + 1))}
+    try:
+        return BPE(vocab=vocabulary, merges=merges, **options)
+    except Exception as error:  # the Rust library raises nothing narrower
+        raise InterlockError(
+            "invalid_value", f"the model's merges do not fit its vocabulary: {error}"
+        ) from error
+
+
+def _score_merges(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str, str]]:
+    """Merges in the order SentencePiece makes them: every split of a token into two tokens, best score
+    first. Two splits of one token keep the order of their ids."""
+    texts = tokens.texts
+    parts = {texts[token_id]: token_id for token_id in tokens.ids(_NORMAL, _USER_DEFINED)}
+    merges = []
+    for text, token_id in parts.items():
+        for cut in range(1, len(text)):
+            left, right = parts.get(text[:cut]), parts.get(text[cut:])
+            if left is not None and right is not None:
+                merges.append((-scores[token_id], left, right))
+    merges.sort()
+    return [(texts[left], texts[right]) for _, left, right in merges]
+
+
+def _tokens(metadata: Mapping[str, Any]) -> _Tokens:
+    texts = _array(metadata, "tokens")
+    kinds: Sequence[int] = [_NORMAL] * len(texts)
+    if _PREFIX + "token_type" in metadata:
+        kinds = [int(kind) for kind in _array(metadata, "token_type", len(texts))]
+    return _Tokens(texts, kinds)
+
+
+def _array(metadata: Mapping[str, Any], key: str, length: int | None = None) -> Sequence[Any]:
+    values = metadata.get(_PREFIX + key)
+    if values is None or isinstance(values, str) or not hasattr(values, "__len__"):
+        raise InterlockError("invalid_value", f"the model file has no list {_PREFIX}{key}")
+    if length is not None and len(values) != length:
+        raise InterlockError(
+            "invalid_value", f"the model file has {length} tokens but {len(values)} values of {_PREFIX}{key}"
+        )
+    result: Sequence[Any] = values if isinstance(values, list) else values.tolist()
+    return result
+
+
+def _merge(line: str) -> tuple[str, str]:
+    left, space, right = line[1:].partition(" ")  # a part may itself start with a space
+    if not space:
+        raise InterlockError("invalid_value", f"the model file has a malformed merge {line!r}")
+    return line[0] + left, right
+
+
+def _special_ids(metadata: Mapping[str, Any], size: int, *keys: str) -> list[int]:
+    """The ids that the file gives under ``keys``, without those outside the vocabulary."""
+    values: Iterable[Any] = (metadata.get(_PREFIX + key) for key in keys)
+    return [value for value in values if isinstance(value, int) and 0 <= value < size]
+
+
+def _added(text: str) -> AddedToken:
+    return AddedToken(text, normalized=False, special=True)

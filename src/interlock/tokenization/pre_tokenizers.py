@@ -1,0 +1,169 @@
+"""How byte-level BPE models cut a text into words before merging, by GGUF's name for it.
+
+Each pattern comes from the model's own published tokenizer; patterns apply one after the other, each to the
+pieces the one before left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interlock.errors import InterlockError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreTokenizer:
+    """ignore_merges: a word that is a token as a whole is taken as it is. adds_bos: prompts start with BOS
+    where the file does not say."""
+
+    patterns: tuple[str, ...]
+    ignore_merges: bool = False
+    adds_bos: bool = False
+
+
+_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_ENGLISH = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_LEAD = r"[^\r\n\p{L}\p{N}]?"
+
+_GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_DIGIT = r"\p{N}"
+_LATIN_PUNCTUATION = r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~]"""
+_KANA_AND_HAN = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
+_HAN_AND_HANGUL = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"
+_SENTENCE_WORDS = " ?[^(\\s|.,!?…。，、।۔،)]+"
+# DeepSeek LLM lists its letters: the cased ones of Latin, Greek, Cyrillic and their relatives.
+_CASED_LETTERS = (
+    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώ"
+    "ᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ"
+    "\U00010400-\U0001044f\U000104b0-\U000104d3\U000104d8-\U000104fb\U00010c80-\U00010cb2"
+    "\U00010cc0-\U00010cf2\U000118a0-\U000118df\U0001e900-\U0001e943"
+)
+
+
+def _modern(letters: str, digits: str) -> str:
+    """The shape that Llama 3, Qwen and many others share."""
+    return rf"{_ENGLISH}|{_LEAD}{letters}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
+
+
+def _cased(upper: str, lower: str, suffix: str) -> str:
+    """Words that end where lower case turns to upper."""
+    return rf"{_LEAD}{upper}*{lower}+{suffix}|{_LEAD}{upper}+{lower}*{suffix}"
+
+
+_GPT2 = PreTokenizer(patterns=(_GPT2_WORDS,))
+_DIGITS_THEN_GPT2 = PreTokenizer(patterns=(_DIGIT, _GPT2_WORDS))
+_THREE_DIGITS = _modern(r"\p{L}+", r"\p{N}{1,3}")
+_LLAMA3 = PreTokenizer(patterns=(_THREE_DIGITS,), ignore_merges=True, adds_bos=True)
+_DBRX = PreTokenizer(patterns=(_THREE_DIGITS,))
+_QWEN2 = PreTokenizer(patterns=(_modern(r"\p{L}+", _DIGIT),))
+_QWEN35 = PreTokenizer(
+    patterns=(rf"{_ENGLISH}|{_LEAD}[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*|{_SPACES}",)
+)
+_DEEPSEEK3 = PreTokenizer(
+    patterns=(
+        r"\p{N}{1,3}",
+        _KANA_AND_HAN,
+        (
+            rf"{_LATIN_PUNCTUATION}[A-Za-z]+|[^\r\n\p{{L}}\p{{P}}\p{{S}}]?[\p{{L}}\p{{M}}]+"
+            rf"| ?[\p{{P}}\p{{S}}]+[\r\n]*|{_SPACES}"
+        ),
+    )
+)
+_GPT4O = PreTokenizer(
+    patterns=(
+        rf"{_cased(_UPPER, _LOWER, _ENGLISH + '?')}|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}",
+    )
+)
+_TEKKEN = PreTokenizer(
+    patterns=(rf"{_cased(_UPPER, _LOWER, '')}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_SPACES}",),
+    ignore_merges=True,
+    adds_bos=True,
+)
+_KIMI_UPPER = rf"{_UPPER[:-1]}&&[^\p{{Han}}]]"
+_KIMI_LOWER = rf"{_LOWER[:-1]}&&[^\p{{Han}}]]"
+_KIMI_K2 = PreTokenizer(
+    patterns=(
+        (
+            rf"\p{{Han}}+|{_cased(_KIMI_UPPER, _KIMI_LOWER, _ENGLISH + '?')}|\p{{N}}{{1,3}}"
+            rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|{_SPACES}"
+        ),
+    )
+)
+_SENTENCES = PreTokenizer(patterns=(_SENTENCE_WORDS,))
+
+_BY_NAMES: tuple[tuple[tuple[str, ...], PreTokenizer], ...] = (
+    (("gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "granite-docling", "exaone4", "gigachat"), _GPT2),
+    (("a.x-4.0", "mellum"), _GPT2),
+    (("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"), _DIGITS_THEN_GPT2),
+    (("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2"), _LLAMA3),
+    (("dbrx", "smaug-bpe", "glm4", "chatglm-bpe"), _DBRX),
+    (("qwen2", "deepseek-r1-qwen", "kormo", "megrez", "stablelm2", "hunyuan", "grok-2"), _QWEN2),
+    (("qwen35",), _QWEN35),
+    (("deepseek-v3", "hunyuan-dense"), _DEEPSEEK3),
+    (("gpt-4o", "llama4", "minimax-m2"), _GPT4O),
+    (("tekken",), _TEKKEN),
+    (("kimi-k2",), _KIMI_K2),
+    (("bloom", "poro-chat", "gpt3-finnish"), _SENTENCES),
+    (("viking",), PreTokenizer(patterns=(_SENTENCE_WORDS, _DIGIT))),
+    (
+        ("deepseek-llm",),
+        PreTokenizer(
+            patterns=(
+                r"[\r\n]",
+                rf"\s?[{_CASED_LETTERS}]+",
+                r"\s?[!-/:-~！-／：-～‘-‟　-。]+",
+                r"\s+$",
+                _HAN_AND_HANGUL,
+                r"\p{N}+",
+            )
+        ),
+    ),
+    (
+        ("deepseek-coder",),
+        PreTokenizer(patterns=(r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _HAN_AND_HANGUL, _DIGIT)),
+    ),
+    (
+        ("falcon",),
+        PreTokenizer(patterns=(r"[\p{P}\$\+<=>\^~\|`]+", _GPT2_WORDS, r"[0-9][0-9][0-9]")),
+    ),
+    (
+        ("default",),
+        PreTokenizer(patterns=(r"[\p{P}\$\+<=>\^~\|]+", _GPT2_WORDS, r"\p{N}+", r"[0-9][0-9][0-9]")),
+    ),
+    (
+        ("bailingmoe", "bailingmoe2", "llada-moe"),
+        PreTokenizer(
+            patterns=(
+                (
+                    rf"'(?i:[sdmt]|ll|ve|re)|{_LEAD}\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
+                    r"|\s*[\r\n]|\s+(?!\S)|\s+"
+                ),
+            )
+        ),
+    ),
+    (
+        ("seed-coder",),
+        PreTokenizer(
+            patterns=(rf"{_ENGLISH}|{_LEAD}\p{{L}}+|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|{_SPACES}",),
+            ignore_merges=True,
+        ),
+    ),
+)
+
+PRE_TOKENIZERS: dict[str, PreTokenizer] = {name: value for names, value in _BY_NAMES for name in names}
+
+
+def pre_tokenizer(name: object) -> PreTokenizer:
+    """By the value of ``tokenizer.ggml.pre``. Raises ``InterlockError`` for one that is unknown or absent:
+    a guess would cut words differently from the model's training, and nothing would show it."""
+    known = PRE_TOKENIZERS.get(name) if isinstance(name, str) else None
+    if known is None:
+        what = "does not name its pre-tokenizer" if name is None else f"has the unknown pre-tokenizer {name!r}"
+        raise InterlockError(
+            "invalid_value",
+            f"the model file {what} (tokenizer.ggml.pre)",
+            hint=f"known: {', '.join(sorted(PRE_TOKENIZERS))}; convert the model anew with a current converter",
+        )
+    return known
