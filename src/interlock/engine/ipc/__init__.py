@@ -1,0 +1,1 @@
+"""The messages between the API process and the worker, and how they travel."""

@@ -1,0 +1,331 @@
+"""The engine step: requests in, tokens out. Runs on one thread of the host; no sockets, no tensors."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from interlock import log
+from interlock.config import EngineConfig
+from interlock.constraints.compiler import GrammarCompiler
+from interlock.constraints.mask_batch import MaskBatch
+from interlock.constraints.providers.base import CompiledGrammar, MatcherError
+from interlock.constraints.state import ConstraintState
+from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats, TokenLogprob
+from interlock.core.tokenizer import Vocabulary
+from interlock.engine.batch import sampling_row, step_batch
+from interlock.engine.commit import Committed, commit
+from interlock.engine.kv_cache_manager import KVCacheManager
+from interlock.engine.quarantine import Quarantine
+from interlock.engine.scheduler import Chunk, Scheduler
+from interlock.engine.sequence import Sequence, SequenceStatus
+from interlock.engine.step_stats import StepStats
+from interlock.errors import CATALOG, InterlockError
+from interlock.runners.base import ForwardError, ModelRunner
+from interlock.sampling.base import Choice, SamplingRow
+
+_log = log.get(__name__)
+
+
+class EngineCore:
+    """Everything a worker does between two messages.
+
+    wake: called, from any thread, when a sequence stops waiting for its grammar.
+    clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        runner: ModelRunner,
+        compiler: GrammarCompiler,
+        vocabulary: Vocabulary,
+        config: EngineConfig,
+        *,
+        wake: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._runner = runner
+        self._compiler = compiler
+        self._vocabulary = vocabulary
+        self._model_stop_ids = frozenset(vocabulary.stop_ids)
+        self._max_waiting = config.max_waiting
+        self._wake = wake
+        self._clock = clock
+        self._masks = MaskBatch(runner.info.num_slots, vocabulary.size, threads=config.mask_threads)
+        self._sequences: dict[str, Sequence] = {}
+        self._compiled: deque[tuple[Sequence, Future[CompiledGrammar]]] = deque()
+        self._outputs: list[EngineOutput] = []
+        self._next_deadline = math.inf
+        self._num_arrivals = 0
+        self._stats = StepStats()
+        self._start_afresh()
+
+    @property
+    def has_work(self) -> bool:
+        """``step`` would do something now."""
+        return bool(self._outputs or self._compiled) or self._scheduler.has_work
+
+    @property
+    def is_empty(self) -> bool:
+        """No request is unfinished and no output undelivered."""
+        return not (self._sequences or self._outputs)
+
+    @property
+    def next_deadline(self) -> float:
+        """No request times out before this moment of the clock."""
+        return self._next_deadline
+
+    def submit(self, request: EngineRequest) -> None:
+        """Take a request. Raises ``InterlockError``: ``overloaded``, ``context_length_exceeded``,
+        ``invalid_value``."""
+        self._check_request(request)
+        sequence = self._new_sequence(request)
+        self._scheduler.add(sequence)
+        self._sequences[request.request_id] = sequence
+        if sequence.deadline is not None:
+            self._next_deadline = min(self._next_deadline, sequence.deadline)
+        if request.constraint is not None:
+            compiling = self._compiler.prepare(request.constraint)
+            compiling.add_done_callback(lambda future: self._on_compiled(sequence, future))
+
+    def abort(self, request_id: str) -> None:
+        """End a request and free what it holds, at once. Unknown ids are ignored."""
+        sequence = self._sequences.get(request_id)
+        if sequence is not None:
+            self._finish(sequence, Committed(finish_reason="abort"))
+
+    def fail_all(self, code: str, message: str) -> None:
+        """End every request with an error."""
+        for sequence in list(self._sequences.values()):
+            self._fail(sequence, code, message)
+
+    def step(self) -> list[EngineOutput]:
+        """Advance every request that can: schedule, launch, fill masks, select, commit, emit."""
+        self._admit_compiled()
+        self._expire()
+        chunks = self._scheduler.schedule(only=self._quarantine.suspects())
+        if chunks:
+            self._stats.count(chunks)
+            with self._stats.timed("step_s"):
+                self._compute(chunks)
+        return self._emitted()
+
+    def check(self) -> None:
+        """Raise ``AssertionError`` if scheduler, cache and requests do not agree."""
+        self._scheduler.check()
+        num_scheduled = self._scheduler.num_waiting + self._scheduler.num_running
+        assert num_scheduled == len(self._sequences), "a request is not scheduled"
+
+    def reset(self, message: str) -> None:
+        """After an exception out of ``step``: end every request with ``internal_error`` and start afresh.
+        Needs a runner that still works."""
+        for sequence in self._sequences.values():
+            sequence.status = SequenceStatus.FINISHED
+            self._emit(sequence, Committed(finish_reason="error"), failure=_failure("internal_error", message))
+        self._sequences.clear()
+        self._start_afresh()
+
+    def stats(self) -> EngineStats:
+        """Counters since the start, and what is running now."""
+        grammars = self._compiler.stats()
+        return EngineStats(
+            num_waiting=self._scheduler.num_waiting,
+            num_running=self._scheduler.num_running,
+            num_slots=self._runner.info.num_slots,
+            num_steps=self._stats.num_steps,
+            num_prompt_tokens=self._stats.num_prompt_tokens,
+            num_generated_tokens=self._stats.num_generated_tokens,
+            num_grammar_compiles=grammars.num_compiles,
+            num_grammar_cache_hits=grammars.num_hits,
+            grammar_cache_bytes=grammars.cache_bytes,
+            step_s=self._stats.step_s,
+            forward_s=self._stats.forward_s,
+            mask_s=self._stats.mask_s,
+        )
+
+    # ---- requests in
+
+    def _start_afresh(self) -> None:
+        self._quarantine = Quarantine()
+        self._scheduler = Scheduler(
+            KVCacheManager(self._runner),
+            max_batch_tokens=self._runner.info.max_batch_tokens,
+            max_waiting=self._max_waiting,
+        )
+
+    def _check_request(self, request: EngineRequest) -> None:
+        num_prompt_tokens, context_tokens = len(request.prompt_ids), self._runner.info.context_tokens
+        if request.request_id in self._sequences:
+            raise InterlockError("invalid_value", f"request id {request.request_id!r} is in use")
+        if num_prompt_tokens == 0 or request.max_tokens < 1:
+            raise InterlockError("invalid_value", "a request needs a prompt and room for one token")
+        if num_prompt_tokens >= context_tokens:
+            raise InterlockError(
+                "context_length_exceeded",
+                f"the prompt has {num_prompt_tokens} tokens; the context holds {context_tokens} with the output",
+            )
+        if min(request.prompt_ids) < 0 or max(request.prompt_ids) >= self._vocabulary.size:
+            raise InterlockError("invalid_value", f"prompt ids must be in 0..{self._vocabulary.size - 1}")
+
+    def _new_sequence(self, request: EngineRequest) -> Sequence:
+        self._num_arrivals += 1
+        sequence = Sequence(
+            request=request,
+            arrival=self._num_arrivals,
+            max_output_tokens=min(
+                request.max_tokens, self._runner.info.context_tokens - len(request.prompt_ids)
+            ),
+            deadline=None if request.deadline_s is None else self._clock() + request.deadline_s,
+        )
+        if request.constraint is not None:
+            sequence.status = SequenceStatus.WAITING_FOR_GRAMMAR
+        elif request.thinking is not None:
+            sequence.constraint = ConstraintState(None, thinking=request.thinking)
+        return sequence
+
+    def _on_compiled(self, sequence: Sequence, grammar: Future[CompiledGrammar]) -> None:
+        """Runs on a thread of the compiler, or in ``submit`` when the grammar is cached."""
+        self._compiled.append((sequence, grammar))
+        self._wake()
+
+    def _admit_compiled(self) -> None:
+        """Sequences whose grammar has arrived may run."""
+        while self._compiled:
+            sequence, grammar = self._compiled.popleft()
+            if sequence.status is SequenceStatus.FINISHED:
+                continue
+            try:
+                matcher = grammar.result().matcher()
+            except InterlockError as error:
+                self._fail(sequence, error.code, error.message)
+            except MatcherError as error:
+                self._fail(sequence, "matcher_failed", str(error))
+            else:
+                sequence.constraint = ConstraintState(matcher, thinking=sequence.request.thinking)
+                self._scheduler.grammar_ready(sequence)
+
+    def _expire(self) -> None:
+        """End the requests that ran past their deadline."""
+        now = self._clock()
+        if now < self._next_deadline:
+            return
+        for sequence in list(self._sequences.values()):
+            if sequence.deadline is not None and sequence.deadline <= now:
+                self._fail(sequence, "request_timeout", f"not finished after {sequence.request.deadline_s} s")
+        deadlines = (
+            sequence.deadline for sequence in self._sequences.values() if sequence.deadline is not None
+        )
+        self._next_deadline = min(deadlines, default=math.inf)
+
+    # ---- one pass
+
+    def _compute(self, chunks: list[Chunk]) -> None:
+        """One forward pass, and what follows from it for each sequence."""
+        sampled = [chunk.sequence for chunk in chunks if chunk.needs_logits]
+        try:
+            with self._stats.timed("forward_s"):
+                choices = self._forward(chunks, sampled)
+        except ForwardError as error:
+            self._retry_apart([chunk.sequence for chunk in chunks], error)
+            return
+        for chunk in chunks:
+            chunk.sequence.num_computed_tokens += chunk.num_tokens
+        for sequence, choice in zip(sampled, choices, strict=True):
+            self._commit(sequence, choice)
+
+    def _forward(self, chunks: list[Chunk], sampled: list[Sequence]) -> tuple[Choice, ...]:
+        """A choice for each of ``sampled``; their masks are filled while the pass runs."""
+        forward = self._runner.launch(step_batch(chunks))
+        if not sampled:
+            forward.discard()
+            return ()
+        try:
+            with self._stats.timed("mask_s"):
+                rows = self._sampling_rows(sampled)
+        except BaseException:
+            forward.discard()  # no pass may outlive its step
+            raise
+        return forward.select(rows).choices
+
+    def _sampling_rows(self, sampled: list[Sequence]) -> list[SamplingRow]:
+        masks = self._masks.fill([sequence.constraint for sequence in sampled])
+        size = self._vocabulary.size
+        return [sampling_row(sequence, mask, size) for sequence, mask in zip(sampled, masks, strict=True)]
+
+    def _commit(self, sequence: Sequence, choice: Choice) -> None:
+        if sequence.constraint is not None and sequence.constraint.error is not None:
+            self._fail(sequence, "matcher_failed", sequence.constraint.error)
+            return
+        if choice.error is not None:
+            self._fail(sequence, choice.error, CATALOG[choice.error].meaning)
+            return
+        try:
+            committed = commit(sequence, choice.token_id, self._model_stop_ids)
+        except MatcherError as error:
+            self._fail(sequence, "matcher_failed", str(error))
+            return
+        self._stats.num_generated_tokens += len(committed.token_ids)
+        if committed.finish_reason is None:
+            self._emit(sequence, committed, choice.logprob)
+        else:
+            self._finish(sequence, committed, choice.logprob)
+
+    def _retry_apart(self, failed: list[Sequence], error: ForwardError) -> None:
+        """A pass failed and its slots hold nothing usable. Compute them again in halves of the batch; who
+        fails alone ends."""
+        _log.warning("a forward pass over %d sequences failed: %s", len(failed), error)
+        if len(failed) == 1:
+            self._fail(failed[0], "forward_failed", str(error))
+            return
+        for sequence in failed:
+            self._scheduler.restart(sequence)
+        self._quarantine.split(failed)
+
+    # ---- outputs
+
+    def _finish(
+        self,
+        sequence: Sequence,
+        committed: Committed,
+        logprob: TokenLogprob | None = None,
+        failure: EngineFailure | None = None,
+    ) -> None:
+        """Free everything ``sequence`` holds and emit its last output."""
+        self._scheduler.remove(sequence)
+        del self._sequences[sequence.request_id]
+        if sequence.constraint is not None:
+            sequence.constraint.close()
+        self._emit(sequence, committed, logprob, failure)
+
+    def _fail(self, sequence: Sequence, code: str, message: str) -> None:
+        self._finish(sequence, Committed(finish_reason="error"), failure=_failure(code, message))
+
+    def _emit(
+        self,
+        sequence: Sequence,
+        committed: Committed,
+        logprob: TokenLogprob | None = None,
+        failure: EngineFailure | None = None,
+    ) -> None:
+        self._outputs.append(
+            EngineOutput(
+                request_id=sequence.request_id,
+                token_ids=committed.token_ids,
+                logprobs=(logprob,) if committed.token_ids and logprob is not None else (),
+                finish_reason=committed.finish_reason,
+                failure=failure,
+                is_accepting=committed.is_accepting,
+                num_prompt_tokens=sequence.num_prompt_tokens,
+            )
+        )
+
+    def _emitted(self) -> list[EngineOutput]:
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+
+def _failure(code: str, message: str) -> EngineFailure:
+    return EngineFailure(code=code, message=message)

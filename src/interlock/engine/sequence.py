@@ -1,0 +1,79 @@
+"""``Sequence``: the one mutable object of a request inside the worker."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from interlock.core.engine import EngineRequest
+from interlock.engine.penalties import PenaltyState
+
+if TYPE_CHECKING:
+    from interlock.constraints.state import ConstraintState
+
+
+class SequenceStatus(enum.Enum):
+    """Where a sequence stands. Only ``RUNNING`` holds a slot."""
+
+    WAITING_FOR_GRAMMAR = "waiting_for_grammar"
+    WAITING = "waiting"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Sequence:
+    """A request being generated. Compared by identity.
+
+    arrival: rank of arrival; earlier is smaller. deadline: on the monotonic clock, ``None`` for none.
+    max_output_tokens: what the request and the context allow together, at least 1.
+    token_ids: prompt, then output. slot: where the runner keeps its cache, while running.
+    num_computed_tokens: how many of ``token_ids`` are in that cache; going back to 0 replays prompt and
+        committed output, and nothing else of the sequence changes.
+    last_step: number of the last step that computed a token of it.
+    """
+
+    request: EngineRequest
+    arrival: int
+    max_output_tokens: int
+    deadline: float | None = None
+    status: SequenceStatus = SequenceStatus.WAITING
+    token_ids: list[int] = field(default_factory=list)
+    constraint: ConstraintState | None = None
+    penalties: PenaltyState | None = None
+    slot: int | None = None
+    num_computed_tokens: int = 0
+    last_step: int = 0
+
+    def __post_init__(self) -> None:
+        self.token_ids.extend(self.request.prompt_ids)
+        self.penalties = PenaltyState.of(self.request.sampling, self.request.prompt_ids)
+
+    @property
+    def request_id(self) -> str:
+        return self.request.request_id
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return len(self.request.prompt_ids)
+
+    @property
+    def num_output_tokens(self) -> int:
+        return len(self.token_ids) - len(self.request.prompt_ids)
+
+    @property
+    def num_pending_tokens(self) -> int:
+        """Tokens not yet in the cache: 1 while decoding, more while prefilling or replaying."""
+        return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sort key of service: priority, then arrival."""
+        return (-self.request.priority, self.arrival)
+
+    def append(self, token_id: int) -> None:
+        """Commit one output token."""
+        self.token_ids.append(token_id)
+        if self.penalties is not None:
+            self.penalties.add(token_id)

@@ -1,0 +1,117 @@
+"""``python -m interlock.engine.worker STARTUP``: one model in a process of its own, and its composition root."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+import interlock
+from interlock import log
+from interlock.config import EngineConfig
+from interlock.constraints.cache import GrammarCache
+from interlock.constraints.compiler import GrammarCompiler
+from interlock.constraints.providers.registry import create_provider
+from interlock.core.tokenizer import Tokenizer
+from interlock.engine.core import EngineCore
+from interlock.engine.ipc.endpoint import WorkerEndpoint
+from interlock.engine.ipc.messages import PROTOCOL_VERSION, Hello, PhaseChanged, Ready
+from interlock.engine.ipc.startup import decode_startup
+from interlock.engine.wakeup import Wakeup
+from interlock.engine.worker_loop import WorkerLoop
+from interlock.runners.base import ModelRunner, StepBatch
+from interlock.runners.registry import create_runner
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
+from interlock.tokenization.load import describe
+
+_log = log.get(__name__)
+
+_TERMINATE_DRAIN_S = 20.0
+"""A service manager terminates parent and worker together: leave the parent time to say how to stop."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit status: 0 after a shutdown, 1 when the worker could not start or go on."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    _exit_with_parent()
+    startup = decode_startup(arguments[0])
+    log.configure(startup.log_level)
+    endpoint = WorkerEndpoint(startup.endpoint)
+    endpoint.send(Hello(PROTOCOL_VERSION, interlock.__version__, os.getpid()))
+    try:
+        _serve(startup.config, endpoint)
+    except Exception as error:  # noqa: BLE001 - the edge of the process: the client learns why
+        _log.exception("the worker stops")
+        endpoint.send(PhaseChanged("failed", f"{type(error).__name__}: {error}"))
+        return 1
+    else:
+        endpoint.send(PhaseChanged("stopping"))
+        return 0
+    finally:
+        endpoint.close()
+
+
+def _serve(config: EngineConfig, endpoint: WorkerEndpoint) -> None:
+    """Load everything, then serve until a shutdown."""
+    endpoint.send(PhaseChanged("loading_model"))
+    tokenizer = _tokenizer(config)
+    runner = create_runner(config, tokenizer)
+    compiler = _compiler(config, tokenizer, runner.info.num_logits)
+    try:
+        endpoint.send(PhaseChanged("warming_up"))
+        _warm_up(runner)
+        wakeup = Wakeup()
+        core = EngineCore(runner, compiler, tokenizer.vocabulary, config, wake=wakeup.set)
+        loop = WorkerLoop(endpoint, core, compiler, wakeup)
+        signal.signal(signal.SIGTERM, lambda _signal, _frame: loop.shut_down(_TERMINATE_DRAIN_S))
+        endpoint.send(
+            Ready(
+                context_tokens=runner.info.context_tokens,
+                num_slots=runner.info.num_slots,
+                vocab_size=tokenizer.vocabulary.size,
+                runner=runner.info.name,
+            )
+        )
+        loop.run()
+    finally:
+        compiler.close()
+        runner.close()
+
+
+def _tokenizer(config: EngineConfig) -> Tokenizer:
+    if config.runner != "fake":
+        return describe(config.model).tokenizer
+    return byte_tokenizer() if config.fake.tokenizer is None else describe(config.fake.tokenizer).tokenizer
+
+
+def _compiler(config: EngineConfig, tokenizer: Tokenizer, num_logits: int) -> GrammarCompiler:
+    provider = create_provider("llguidance", tokenizer, num_logits)
+    return GrammarCompiler(
+        provider, GrammarCache(config.grammar_cache_bytes), deadline_s=config.grammar_compile_s
+    )
+
+
+def _warm_up(runner: ModelRunner) -> None:
+    """One token through the model: what is allocated lazily is allocated before the first request."""
+    zero = np.zeros(1, dtype=np.int32)
+    runner.launch(StepBatch(token_ids=zero, positions=zero, slots=zero, logits_at=zero)).discard()
+    runner.truncate(0, 0)
+
+
+def _exit_with_parent() -> None:
+    """End this process when its standard input ends, which is when the parent has gone, however it went."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        os._exit(1)  # nobody is left to clean up for
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

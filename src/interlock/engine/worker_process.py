@@ -1,0 +1,117 @@
+"""One worker as the API process sees it: a process, a socket, its last words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, STDOUT, Process
+from contextlib import suppress
+from pathlib import Path
+
+import zmq
+import zmq.asyncio
+
+from interlock import log
+from interlock.config import EngineConfig
+from interlock.engine.ipc.channel import check_hello, decode_from_worker, encode
+from interlock.engine.ipc.messages import ClientMessage, Hello, WorkerMessage
+from interlock.engine.ipc.startup import Startup, encode_startup
+
+WORKER_MODULE = "interlock.engine.worker"
+
+_HANDSHAKE_S = 60.0
+_LAST_WORDS_CHARS = 4000
+_LAST_WORDS_LINES = 12
+
+
+class WorkerProcess:
+    """Made by ``spawn``. Every worker gets an endpoint of its own, so nothing of a dead one is left over."""
+
+    def __init__(
+        self, process: Process, socket: zmq.asyncio.Socket, context: zmq.asyncio.Context, folder: Path
+    ) -> None:
+        self._process = process
+        self._socket = socket
+        self._context = context
+        self._folder = folder
+        self._output = ""
+        self._pump = asyncio.create_task(self._pass_output_on())
+
+    @classmethod
+    async def spawn(cls, config: EngineConfig, module: str = WORKER_MODULE) -> WorkerProcess:
+        """Start a worker; its first message is to be asked for by ``hello``."""
+        folder = Path(tempfile.mkdtemp(prefix="interlock-"))  # mode 0700: the socket is ours alone
+        endpoint = f"ipc://{folder}/worker"
+        context = zmq.asyncio.Context()
+        socket = context.socket(zmq.DEALER)
+        socket.set_hwm(0)  # the engine bounds what waits; outputs are always drained
+        socket.bind(endpoint)
+        startup = Startup(endpoint=endpoint, log_level=_log_level(), config=config)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", module, encode_startup(startup), stdin=PIPE, stdout=PIPE, stderr=STDOUT
+        )
+        return cls(process, socket, context, folder)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def last_words(self) -> str:
+        """The last lines the worker printed."""
+        return "\n".join(self._output.strip().splitlines()[-_LAST_WORDS_LINES:])
+
+    async def hello(self) -> Hello:
+        """The worker's first message. Raises ``ProtocolError``, or ``TimeoutError`` when none comes."""
+        async with asyncio.timeout(_HANDSHAKE_S):
+            return check_hello(await self.receive())
+
+    async def receive(self) -> WorkerMessage:
+        """The next message. Raises ``ProtocolError`` for one that is none."""
+        return decode_from_worker(await self._socket.recv())
+
+    def send(self, message: ClientMessage) -> None:
+        """Send without waiting. Lost when the worker is dead, which ``wait`` tells."""
+        sending = asyncio.ensure_future(self._socket.send(encode(message), zmq.NOBLOCK))
+        sending.add_done_callback(_ignore_result)
+
+    async def wait(self) -> int:
+        """Until the process has ended and all it printed was read: its exit status."""
+        status = await self._process.wait()
+        await self._pump
+        return status
+
+    def kill(self) -> None:
+        """End the process now."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def close(self) -> None:
+        """End the process if it still runs, and free everything."""
+        self.kill()
+        await self.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._socket.close(linger=0)
+        self._context.term()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _pass_output_on(self) -> None:
+        assert self._process.stdout is not None
+        while chunk := await self._process.stdout.read(8192):
+            text = chunk.decode(errors="replace")
+            self._output = (self._output + text)[-_LAST_WORDS_CHARS:]
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def _ignore_result(sent: asyncio.Future[object]) -> None:
+    if not sent.cancelled():
+        sent.exception()
+
+
+def _log_level() -> str:
+    return logging.getLevelName(log.get("interlock").getEffectiveLevel()).lower()
