@@ -83,10 +83,7 @@ def resolve_thinking_budget(
         if not constrained:
             return None, ()
         requested = min(max_tokens // 2, cap)
-        notes = (
-            f"thinking ends after {requested} tokens to leave room for the constrained answer"
-            " (thinking_budget changes that)",
-        )
+        notes = (f"thinking ends after {requested} tokens so that the constrained answer has room",)
     budget = ThinkingBudget(
         max_tokens=requested,
         close_ids=tuple(tokenizer.encode(format_.close)),

@@ -114,7 +114,7 @@ class Generation:
             remaining_s = self._clock.deadline - asyncio.get_running_loop().time()
             request = replace(self._request, deadline_s=max(remaining_s, 0.001))
             # An engine's outputs can be closed early: its protocol says so.
-            self._outputs = cast(AsyncGenerator[EngineOutput, None], self._engine.generate(request))
+            self._outputs = cast("AsyncGenerator[EngineOutput, None]", self._engine.generate(request))
         return self._outputs
 
     def _observe_first(self, output: EngineOutput) -> None:
