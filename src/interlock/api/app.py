@@ -1,0 +1,84 @@
+"""The HTTP application: routes, middleware and the one translation of exceptions to answers."""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import Response
+
+from interlock import __version__
+from interlock.api import operations
+from interlock.api.admission import Admission
+from interlock.api.auth import RequireKey
+from interlock.api.context import ApiContext, EngineStatus, ReasoningField, Service
+from interlock.api.disconnect import ClientGone
+from interlock.api.edge import Edge
+from interlock.api.errors import error_response, internal_error
+from interlock.api.openai import models
+from interlock.api.openai.chat import routes as chat
+from interlock.config import HttpConfig
+from interlock.errors import InterlockError
+from interlock.metrics import Metrics
+
+
+def build_app(
+    service: Service,
+    http: HttpConfig,
+    metrics: Metrics,
+    *,
+    engine: EngineStatus,
+    reasoning_field: ReasoningField = "reasoning_content",
+    keep_alive_s: float = 15.0,
+) -> FastAPI:
+    """The application of one server. It starts and stops nothing: ``service`` and ``engine`` are running
+    or about to."""
+    context = ApiContext(
+        service=service,
+        engine=engine,
+        http=http,
+        metrics=metrics,
+        admission=Admission(http.max_concurrent),
+        created=int(time.time()),
+        reasoning_field=reasoning_field,
+        keep_alive_s=keep_alive_s,
+    )
+    app = FastAPI(
+        title="Interlock",
+        version=__version__,
+        openapi_url=None,  # bodies are read by hand, within bounds; a generated schema would be empty
+        redirect_slashes=False,
+        middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
+    )
+    for module in (chat, models, operations):
+        app.include_router(module.router(context))
+    app.add_exception_handler(InterlockError, _interlock_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(ClientGone, _client_gone)
+    return app
+
+
+async def _interlock_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, InterlockError)
+    return error_response(error)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """What the router itself refuses."""
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:200]
+    if error.status_code == 404:
+        return error_response(InterlockError("not_found", f"there is no path {path}"))
+    if error.status_code != 405:
+        return error_response(internal_error())
+    response = error_response(
+        InterlockError("method_not_allowed", f"{path} does not answer to {request.method}")
+    )
+    response.headers["allow"] = (error.headers or {}).get("Allow", "")
+    return response
+
+
+async def _client_gone(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=499)  # for the access log; nobody reads it

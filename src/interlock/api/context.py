@@ -1,0 +1,75 @@
+"""What the endpoints need from below, as small protocols, and the one object that carries it to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from interlock.api.admission import Admission
+from interlock.config import HttpConfig
+from interlock.core.engine import EnginePhase, EngineStats
+from interlock.core.events import Event
+from interlock.core.request import GenerateRequest
+from interlock.core.tools import ToolContext
+from interlock.metrics import Metrics
+
+ReasoningField = Literal["reasoning_content", "reasoning"]
+
+
+class Generation(Protocol):
+    """A running request: its events, ending with exactly one ``Finished`` or ``Failed``."""
+
+    @property
+    def tools(self) -> ToolContext: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the caller should be told about how the request was read."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[Event]: ...
+
+    async def aclose(self) -> None:
+        """End the request and free what it holds. May be called at any time, also twice."""
+        ...
+
+
+class Service(Protocol):
+    """The life of requests, as the endpoints see it."""
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Names a request's ``model`` may have, the main one first."""
+        ...
+
+    async def start(self, request: GenerateRequest) -> Generation:
+        """Everything that can go wrong before the first byte. Raises ``InterlockError``."""
+        ...
+
+
+class EngineStatus(Protocol):
+    """The part of ``core.engine.Engine`` that operations report."""
+
+    @property
+    def phase(self) -> EnginePhase: ...
+
+    async def stats(self) -> EngineStats: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiContext:
+    """Shared by all endpoints of one server.
+
+    created: when the models were loaded, Unix seconds. reasoning_field: the key for thinking text in
+    messages and deltas. keep_alive_s: longest silence on a stream before a comment is sent.
+    """
+
+    service: Service
+    engine: EngineStatus
+    http: HttpConfig
+    metrics: Metrics
+    admission: Admission
+    created: int
+    reasoning_field: ReasoningField = "reasoning_content"
+    keep_alive_s: float = 15.0

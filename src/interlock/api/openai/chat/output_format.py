@@ -1,0 +1,128 @@
+"""``response_format`` and ``structured_outputs`` to ``core.output_format``: exactly one kind, or none."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from interlock.api.json_body import JsonText, parse_text
+from interlock.api.openai.chat.fields import refuse_structured_options
+from interlock.api.openai.chat.wire import WireGrammar, WireResponseFormat, WireStructuredOutputs
+from interlock.core.output_format import (
+    ChoiceFormat,
+    GrammarDialect,
+    GrammarFormat,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    OutputFormat,
+    RegexFormat,
+    TextFormat,
+)
+from interlock.errors import InterlockError
+
+_BNF_RULE = re.compile(r"^\s*<?[\w.-]+>?\s*::=", re.MULTILINE)
+
+
+def read_output_format(
+    response_format: WireResponseFormat | None, structured: WireStructuredOutputs | None, *, max_nesting: int
+) -> OutputFormat:
+    """Raises a 400 with the path in ``param``; two constraints at once are ``conflicting_parameters``."""
+    answer = TextFormat() if response_format is None else _response_format(response_format)
+    if structured is None:
+        return answer
+    if not isinstance(answer, TextFormat):
+        raise InterlockError(
+            "conflicting_parameters",
+            "response_format and structured_outputs both constrain the answer",
+            param="structured_outputs",
+            hint="send one of them",
+        )
+    return _structured_outputs(structured, max_nesting)
+
+
+def dialect(grammar: str) -> GrammarDialect:
+    """Lark unless a line starts like a rule of GBNF."""
+    return "gbnf" if _BNF_RULE.search(grammar) else "lark"
+
+
+def _response_format(wire: WireResponseFormat) -> OutputFormat:
+    match wire.type:
+        case "text":
+            return TextFormat()
+        case "json_object":
+            return JsonObjectFormat()
+        case "json_schema":
+            return _json_schema(wire)
+    raise InterlockError(
+        "invalid_value",
+        f"response_format.type `{wire.type[:100]}` is not text, json_object or json_schema",
+        param="response_format.type",
+    )
+
+
+def _json_schema(wire: WireResponseFormat) -> OutputFormat:
+    param = "response_format.json_schema"
+    inner = wire.json_schema
+    if inner is None:
+        hint = "move response_format.schema into json_schema" if wire.schema_ is not None else None
+        raise InterlockError(
+            "missing_field", f"{param} is missing: an object with `name` and `schema`", param=param, hint=hint
+        )
+    param += ".schema"
+    if inner.schema_ is None:
+        raise InterlockError("missing_field", f"{param} is missing", param=param)
+    return JsonSchemaFormat(schema=_schema(inner.schema_, param), name=inner.name, strict=inner.strict)
+
+
+def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> OutputFormat:
+    refuse_structured_options(wire.model_extra or {})
+    found: dict[str, OutputFormat] = {}
+    if wire.json_ is not None:
+        param = "structured_outputs.json"
+        found["json"] = JsonSchemaFormat(schema=_schema(_unquoted(wire.json_, max_nesting), param), param=param)
+    if wire.json_object:
+        found["json_object"] = JsonObjectFormat()
+    if wire.regex is not None:
+        found["regex"] = RegexFormat(pattern=wire.regex)
+    if wire.choice is not None:
+        found["choice"] = ChoiceFormat(choices=tuple(wire.choice))
+    if wire.grammar is not None:
+        found["grammar"] = _grammar(wire.grammar)
+    if len(found) != 1:
+        names = ", ".join(found) or "none"
+        raise InterlockError(
+            "conflicting_parameters" if found else "missing_field",
+            f"structured_outputs needs exactly one of json, json_object, regex, choice, grammar; it has {names}",
+            param="structured_outputs",
+        )
+    return next(iter(found.values()))
+
+
+def _unquoted(schema: JsonText, max_nesting: int) -> JsonText:
+    """A schema may come as a string that holds its JSON text."""
+    if schema.kind != "string":
+        return schema
+    try:
+        return parse_text(msgspec.json.decode(schema, type=str), max_nesting=max_nesting)
+    except ValueError as error:
+        param = "structured_outputs.json"
+        raise InterlockError("invalid_schema", f"the text of {param} is {error}", param=param) from None
+
+
+def _schema(schema: JsonText, param: str) -> str:
+    if schema.kind not in ("object", "boolean"):
+        raise InterlockError(
+            "invalid_schema",
+            f"{param} must be a JSON Schema, an object, not of type {schema.kind}",
+            param=param,
+        )
+    return str(schema)
+
+
+def _grammar(wire: str | WireGrammar) -> GrammarFormat:
+    if isinstance(wire, str):
+        return GrammarFormat(source=wire, dialect=dialect(wire))
+    return GrammarFormat(
+        source=wire.definition, dialect=wire.syntax, param="structured_outputs.grammar.definition"
+    )

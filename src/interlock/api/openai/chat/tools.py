@@ -1,0 +1,89 @@
+"""Wire tools and tool choice to ``core.tools``. Whether they fit each other is checked in ``resolve``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlock.api.openai.chat.wire import WireTool
+from interlock.core.tools import EMPTY_PARAMETERS, Tool, ToolChoice
+from interlock.errors import InterlockError
+
+
+def read_tools(wire: Sequence[WireTool] | None, path: str) -> tuple[Tool, ...] | None:
+    """``None`` where the field is absent. Raises ``invalid_tools`` with the path in ``param``."""
+    return None if wire is None else tuple(_tool(tool, f"{path}[{i}]") for i, tool in enumerate(wire))
+
+
+def read_tool_choice(wire: Any) -> ToolChoice | None:
+    """A mode, a named function, or ``allowed_tools``; the flat shapes of OpenAI's other API are taken too.
+    Raises ``invalid_tools`` with param ``tool_choice``."""
+    if wire is None:
+        return None
+    if wire in ("none", "auto", "required"):
+        return ToolChoice(mode=wire)
+    if isinstance(wire, dict):
+        if wire.get("type") == "function":
+            return ToolChoice(mode="named", name=_function_name(wire))
+        if wire.get("type") == "allowed_tools":
+            return _allowed_tools(wire)
+    raise _wrong_choice("it must be `none`, `auto`, `required`, a function or allowed_tools")
+
+
+def _tool(wire: WireTool, path: str) -> Tool:
+    if wire.type != "function":
+        raise InterlockError(
+            "invalid_tools",
+            f"only function tools are supported, not `{wire.type[:100]}`",
+            param=f"{path}.type",
+        )
+    function = wire.function
+    if function is None:
+        hint = 'write {"type": "function", "function": {"name": ...}}' if wire.name is not None else None
+        raise InterlockError(
+            "missing_field", f"{path}.function is missing", param=f"{path}.function", hint=hint
+        )
+    if wire.defer_loading or function.defer_loading:
+        raise InterlockError(
+            "unsupported_parameter", "`defer_loading` is not supported", param=f"{path}.defer_loading"
+        )
+    parameters = function.parameters
+    if parameters is not None and parameters.kind != "object":
+        param = f"{path}.function.parameters"
+        raise InterlockError(
+            "invalid_schema",
+            f"{param} must be a JSON Schema object, not of type {parameters.kind}",
+            param=param,
+        )
+    return Tool(
+        name=function.name,
+        description=function.description,
+        parameters=EMPTY_PARAMETERS if parameters is None else str(parameters),
+        strict=function.strict,
+    )
+
+
+def _allowed_tools(wire: Mapping[str, Any]) -> ToolChoice:
+    inner = wire.get("allowed_tools", wire)
+    if not isinstance(inner, dict):
+        raise _wrong_choice("`allowed_tools` must be an object")
+    mode, tools = inner.get("mode"), inner.get("tools")
+    if mode not in ("auto", "required"):
+        raise _wrong_choice("the mode of allowed_tools must be `auto` or `required`")
+    if not isinstance(tools, list):
+        raise _wrong_choice("allowed_tools needs `tools`, an array of functions")
+    return ToolChoice(mode=mode, allowed=tuple(_function_name(tool) for tool in tools))
+
+
+def _function_name(wire: Any) -> str:
+    if not isinstance(wire, dict) or wire.get("type") != "function":
+        raise _wrong_choice("only tools of type `function` can be chosen")
+    function = wire.get("function", wire)
+    name = function.get("name") if isinstance(function, dict) else None
+    if not isinstance(name, str) or not name:
+        raise _wrong_choice('a function is chosen by name: {"type": "function", "function": {"name": ...}}')
+    return name
+
+
+def _wrong_choice(reason: str) -> InterlockError:
+    return InterlockError("invalid_tools", f"tool_choice is wrong: {reason}", param="tool_choice")

@@ -1,0 +1,48 @@
+"""What an operator asks: ``/health``, ``/metrics``, ``/version``."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+
+from fastapi import APIRouter
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.responses import Response
+
+from interlock import __version__
+from interlock.api.context import ApiContext
+from interlock.api.errors import json_response
+from interlock.errors import InterlockError
+
+STATS_TIMEOUT_S = 2.0
+
+
+def router(context: ApiContext) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get("/health")
+    async def health() -> Response:
+        """200 when requests are served, else 503; ``phase`` says what the engine is doing."""
+        phase = context.engine.phase
+        ready = phase == "ready"
+        body = {"status": "ok" if ready else "unavailable", "phase": phase}
+        return json_response(body, status=200 if ready else 503)
+
+    @routes.get("/metrics")
+    async def metrics() -> Response:
+        """Prometheus text. The engine's part is left out while its worker does not answer."""
+        engine = context.metrics.engine
+        engine.clear()
+        try:
+            stats = await asyncio.wait_for(context.engine.stats(), STATS_TIMEOUT_S)
+        except (InterlockError, TimeoutError):
+            stats = None
+        for name, value in asdict(stats).items() if stats else ():
+            engine.labels(name).set(value)
+        return Response(generate_latest(context.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    @routes.get("/version")
+    async def version() -> Response:
+        return json_response({"version": __version__})
+
+    return routes

@@ -1,0 +1,114 @@
+"""A service that plays given events instead of generating: for tests of endpoints and of client libraries."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+
+from interlock.core.engine import EnginePhase, EngineStats
+from interlock.core.events import (
+    Event,
+    Finished,
+    FinishReason,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlock.core.request import GenerateRequest
+from interlock.core.tools import ToolContext
+from interlock.core.usage import Usage
+from interlock.errors import InterlockError
+
+USAGE = Usage(prompt_tokens=12, completion_tokens=7, cached_tokens=4, reasoning_tokens=2)
+
+# An exception in a script is raised at that place, an asyncio.Event is waited for.
+Step = Event | BaseException | asyncio.Event
+Script = Sequence[Step]
+
+
+def text(*pieces: str, reason: FinishReason = "stop") -> list[Step]:
+    """An answer in plain text."""
+    return [*(TextDelta(text=piece) for piece in pieces), Finished(reason=reason, usage=USAGE)]
+
+
+def thinking(*pieces: str) -> list[Step]:
+    return [ReasoningDelta(text=piece) for piece in pieces]
+
+
+def call(name: str, arguments: Iterable[str], *, index: int = 0, complete: bool = True) -> list[Step]:
+    """A tool call whose arguments come in pieces."""
+    start = ToolCallStart(index=index, id=f"call_{index:032x}", name=name)
+    pieces = [ToolCallArguments(index=index, text=piece) for piece in arguments]
+    return [start, *pieces, *([ToolCallEnd(index=index)] if complete else [])]
+
+
+def finish(reason: FinishReason = "tool_calls") -> list[Step]:
+    return [Finished(reason=reason, usage=USAGE)]
+
+
+class ScriptedGeneration:
+    """Plays a script once. closed: set when the endpoint has ended it."""
+
+    def __init__(self, script: Script, tools: ToolContext, notes: tuple[str, ...]) -> None:
+        self.tools = tools
+        self.notes = notes
+        self.num_closes = 0
+        self.closed = asyncio.Event()
+        self._events = self._play(script)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self._events
+
+    async def aclose(self) -> None:
+        self.num_closes += 1
+        self.closed.set()
+
+    async def _play(self, script: Script) -> AsyncIterator[Event]:
+        for step in script:
+            if isinstance(step, asyncio.Event):
+                await step.wait()
+            elif isinstance(step, BaseException):
+                raise step
+            else:
+                yield step
+
+
+class ScriptedService:
+    """Implements ``api.context.Service`` and ``EngineStatus``.
+
+    answer: the script for a request; an ``InterlockError`` it raises is one of ``start``.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[GenerateRequest], Script] = lambda _: text("Hello", " there."),
+        *,
+        model_names: tuple[str, ...] = ("scripted",),
+        tools: ToolContext = ToolContext(),
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.answer = answer
+        self.model_names = model_names
+        self.phase: EnginePhase = "ready"
+        self.tools = tools
+        self.notes = notes
+        self.requests: list[GenerateRequest] = []
+        self.generations: list[ScriptedGeneration] = []
+        self.gate: asyncio.Event | None = None
+
+    async def start(self, request: GenerateRequest) -> ScriptedGeneration:
+        if request.model not in self.model_names:
+            raise InterlockError(
+                "model_not_found", f"the model {request.model!r} is not served here", param="model"
+            )
+        self.requests.append(request)
+        if self.gate is not None:
+            await self.gate.wait()
+        generation = ScriptedGeneration(self.answer(request), self.tools, self.notes)
+        self.generations.append(generation)
+        return generation
+
+    async def stats(self) -> EngineStats:
+        return EngineStats(num_slots=8, num_running=len(self.generations))
