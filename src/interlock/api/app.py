@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
@@ -11,15 +12,15 @@ from starlette.responses import Response
 
 from interlock import __version__
 from interlock.api import operations
-from interlock.api.admission import Admission
 from interlock.api.auth import RequireKey
-from interlock.api.context import ApiContext, EngineStatus, ReasoningField, Service
+from interlock.api.context import ApiContext, ReasoningField, Service
 from interlock.api.disconnect import ClientGone
 from interlock.api.edge import Edge
 from interlock.api.errors import error_response, internal_error
 from interlock.api.openai import models
 from interlock.api.openai.chat import routes as chat
 from interlock.config import HttpConfig
+from interlock.core.engine import EnginePhase, EngineStats
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
 
@@ -29,18 +30,18 @@ def build_app(
     http: HttpConfig,
     metrics: Metrics,
     *,
-    engine: EngineStatus,
+    health: Callable[[], EnginePhase],
+    stats: Callable[[], Awaitable[EngineStats]],
     reasoning_field: ReasoningField = "reasoning_content",
     keep_alive_s: float = 15.0,
 ) -> FastAPI:
-    """The application of one server. It starts and stops nothing: ``service`` and ``engine`` are running
-    or about to."""
+    """The application of one server. It starts and stops nothing; see ``ApiContext`` for the arguments."""
     context = ApiContext(
         service=service,
-        engine=engine,
+        health=health,
+        stats=stats,
         http=http,
         metrics=metrics,
-        admission=Admission(http.max_concurrent),
         created=int(time.time()),
         reasoning_field=reasoning_field,
         keep_alive_s=keep_alive_s,

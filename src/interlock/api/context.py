@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from interlock.api.admission import Admission
 from interlock.config import HttpConfig
 from interlock.core.engine import EnginePhase, EngineStats
 from interlock.core.events import Event
@@ -48,28 +47,20 @@ class Service(Protocol):
         ...
 
 
-class EngineStatus(Protocol):
-    """The part of ``core.engine.Engine`` that operations report."""
-
-    @property
-    def phase(self) -> EnginePhase: ...
-
-    async def stats(self) -> EngineStats: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiContext:
     """Shared by all endpoints of one server.
 
-    created: when the models were loaded, Unix seconds. reasoning_field: the key for thinking text in
+    health: what the engine is doing. stats: its counters; may raise ``InterlockError``.
+    created: when the server was made, Unix seconds. reasoning_field: the key for thinking text in
     messages and deltas. keep_alive_s: longest silence on a stream before a comment is sent.
     """
 
     service: Service
-    engine: EngineStatus
+    health: Callable[[], EnginePhase]
+    stats: Callable[[], Awaitable[EngineStats]]
     http: HttpConfig
     metrics: Metrics
-    admission: Admission
     created: int
     reasoning_field: ReasoningField = "reasoning_content"
     keep_alive_s: float = 15.0

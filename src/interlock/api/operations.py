@@ -23,7 +23,7 @@ def router(context: ApiContext) -> APIRouter:
     @routes.get("/health")
     async def health() -> Response:
         """200 when requests are served, else 503; ``phase`` says what the engine is doing."""
-        phase = context.engine.phase
+        phase = context.health()
         ready = phase == "ready"
         body = {"status": "ok" if ready else "unavailable", "phase": phase}
         return json_response(body, status=200 if ready else 503)
@@ -34,7 +34,7 @@ def router(context: ApiContext) -> APIRouter:
         engine = context.metrics.engine
         engine.clear()
         try:
-            stats = await asyncio.wait_for(context.engine.stats(), STATS_TIMEOUT_S)
+            stats = await asyncio.wait_for(context.stats(), STATS_TIMEOUT_S)
         except (InterlockError, TimeoutError):
             stats = None
         for name, value in asdict(stats).items() if stats else ():

@@ -1,11 +1,9 @@
-"""One request from admission to its last byte: what it holds is freed, and its outcome counted, once."""
+"""One request from its arrival to its last byte: its generation is ended, and its outcome counted, once."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
@@ -31,8 +29,6 @@ class RunningRequest:
         self._context = context
         self._endpoint = endpoint
         self._outcome = "disconnected"
-        self._started_s = time.monotonic()
-        self._slot = ExitStack()
         self._events: AsyncIterator[Event] | None = None
         self._first: asyncio.Future[Event] | None = None
         self._generation: Generation | None = None
@@ -46,7 +42,6 @@ class RunningRequest:
 
     async def start(self, request: GenerateRequest) -> None:
         """Raises what makes the request impossible."""
-        self._slot.enter_context(self._context.admission.slot())
         self._generation = await self._context.service.start(request)
         self._events = aiter(self._generation)
 
@@ -86,10 +81,7 @@ class RunningRequest:
             if self._generation is not None:
                 await self._generation.aclose()
         finally:
-            self._slot.close()
-            metrics = self._context.metrics
-            metrics.requests.labels(self._endpoint, self._outcome).inc()
-            metrics.request_s.observe(time.monotonic() - self._started_s)
+            self._context.metrics.requests.labels(self._endpoint, self._outcome).inc()
 
     async def __aenter__(self) -> Self:
         return self

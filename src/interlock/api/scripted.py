@@ -76,7 +76,7 @@ class ScriptedGeneration:
 
 
 class ScriptedService:
-    """Implements ``api.context.Service`` and ``EngineStatus``.
+    """Implements ``api.context.Service``; ``phase`` and ``stats`` are what an engine has.
 
     answer: the script for a request; an ``InterlockError`` it raises is one of ``start``.
     """
@@ -86,13 +86,13 @@ class ScriptedService:
         answer: Callable[[GenerateRequest], Script] = lambda _: text("Hello", " there."),
         *,
         model_names: tuple[str, ...] = ("scripted",),
-        tools: ToolContext = ToolContext(),
+        tools: ToolContext | None = None,
         notes: tuple[str, ...] = (),
     ) -> None:
         self.answer = answer
         self.model_names = model_names
         self.phase: EnginePhase = "ready"
-        self.tools = tools
+        self.tools = tools or ToolContext()
         self.notes = notes
         self.requests: list[GenerateRequest] = []
         self.generations: list[ScriptedGeneration] = []

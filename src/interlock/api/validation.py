@@ -54,11 +54,18 @@ def dotted(path: Path) -> str:
 def _path(loc: Path, kind: str, body: Any) -> Path:
     """``loc`` without the names of union members, which pydantic puts between the keys."""
     path: list[str | int] = []
-    value: Any = body
+    value = body
+    part: Any
     for position, part in enumerate(loc):
-        if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
+        if _has(value, part):
             value = value[part]
         elif not (kind == "missing" and position == len(loc) - 1):
             continue
         path.append(part)
     return tuple(path)
+
+
+def _has(value: Any, part: str | int) -> bool:
+    if isinstance(value, list):
+        return isinstance(part, int)
+    return isinstance(value, dict) and part in value

@@ -15,7 +15,6 @@ from interlock.api.openai.chat.output_format import read_output_format
 from interlock.api.openai.chat.tools import read_tool_choice, read_tools
 from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
 from interlock.api.validation import invalid_body
-from interlock.config import HttpConfig
 from interlock.core.request import GenerateRequest, JsonPolicy, ReasoningOptions
 from interlock.core.sampling import SamplingOptions
 from interlock.errors import InterlockError
@@ -43,9 +42,9 @@ class ChatCall:
     ignored: str
 
 
-def read_chat_call(body: bytes, *, request_id: str, limits: HttpConfig) -> ChatCall:
+def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> ChatCall:
     """Raises ``InterlockError`` with ``param`` set for everything the wire format can show to be wrong."""
-    data = decode_object(body, SCHEMAS_AS_TEXT, max_nesting=limits.max_nesting)
+    data = decode_object(body, SCHEMAS_AS_TEXT, max_nesting=max_nesting)
     refuse_unsupported(data)  # first: `functions` without `tools` deserves the better message
     try:
         wire = WireChatRequest.model_validate(data)
@@ -60,26 +59,26 @@ def read_chat_call(body: bytes, *, request_id: str, limits: HttpConfig) -> ChatC
     if options is not None:
         dropped += ignored(options.model_extra or {}, "stream_options.")
     return ChatCall(
-        request=_generate_request(wire, request_id, limits),
+        request=_generate_request(wire, request_id, max_nesting),
         stream=bool(wire.stream),
         include_usage=bool(options and options.include_usage),
         ignored=ignored_header(dropped),
     )
 
 
-def _generate_request(wire: WireChatRequest, request_id: str, limits: HttpConfig) -> GenerateRequest:
+def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) -> GenerateRequest:
     own = wire.interlock
     kwargs = wire.chat_template_kwargs or {}
     return GenerateRequest(
         request_id=request_id,
         model=wire.model,
-        messages=read_messages(wire.messages, max_nesting=limits.max_nesting),
+        messages=read_messages(wire.messages, max_nesting=max_nesting),
         tools=read_tools(wire.tools, "tools"),
         tool_choice=read_tool_choice(wire.tool_choice),
         parallel_tool_calls=wire.parallel_tool_calls,
         tool_constraints=wire.tool_constraints,
         output_format=read_output_format(
-            wire.response_format, wire.structured_outputs, max_nesting=limits.max_nesting
+            wire.response_format, wire.structured_outputs, max_nesting=max_nesting
         ),
         json_policy=JsonPolicy() if own is None else JsonPolicy(**own.model_dump()),
         sampling=_sampling(wire),
@@ -87,7 +86,7 @@ def _generate_request(wire: WireChatRequest, request_id: str, limits: HttpConfig
         max_tokens=_same(wire, "max_completion_tokens", "max_tokens"),
         stop=_stop(wire.stop),
         priority=wire.priority or 0,
-        timeout_s=min(wire.timeout or limits.request_timeout_s, limits.request_timeout_s),
+        timeout_s=wire.timeout,
         template_kwargs=_template_kwargs(kwargs),
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.api.context import Generation, ReasoningField
-from interlock.api.openai.chat.request import ChatCall
 from interlock.core.events import (
     Event,
     Failed,
@@ -68,16 +67,14 @@ class _Answer:
         return [index for index, call in self.calls.items() if not call.complete]
 
 
-async def complete(
-    events: AsyncIterator[Event], *, call: ChatCall, generation: Generation, head: Head
-) -> dict[str, Any]:
+async def complete(events: AsyncIterator[Event], *, generation: Generation, head: Head) -> dict[str, Any]:
     """The whole object. Raises the error of a ``Failed``."""
     answer = _Answer()
     async for event in events:
         if isinstance(event, Failed):
             raise event.error
         if isinstance(event, Finished):
-            return _completion(answer, event, call, generation, head)
+            return _completion(answer, event, generation, head)
         answer.add(event)
     raise AssertionError("a generation ends with Finished or Failed")
 
@@ -108,12 +105,10 @@ def usage_object(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _completion(
-    answer: _Answer, finished: Finished, call: ChatCall, generation: Generation, head: Head
-) -> dict[str, Any]:
+def _completion(answer: _Answer, finished: Finished, generation: Generation, head: Head) -> dict[str, Any]:
     choice = {
         "index": 0,
-        "message": _message(answer, call, head.reasoning_field),
+        "message": _message(answer, head.reasoning_field),
         "logprobs": None,
         "finish_reason": finished.reason,
     }
@@ -125,14 +120,14 @@ def _completion(
     )
 
 
-def _message(answer: _Answer, call: ChatCall, reasoning_field: ReasoningField) -> dict[str, Any]:
+def _message(answer: _Answer, reasoning_field: ReasoningField) -> dict[str, Any]:
     text = "".join(answer.text)
     message: dict[str, Any] = {
         "role": "assistant",
         "content": text if text or not answer.calls else None,
         "refusal": None,
     }
-    if answer.reasoning and call.request.reasoning.include:
+    if answer.reasoning:
         message[reasoning_field] = "".join(answer.reasoning)
     if answer.calls:
         message["tool_calls"] = [

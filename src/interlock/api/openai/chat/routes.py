@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -39,24 +40,26 @@ def router(context: ApiContext) -> APIRouter:
 async def _read(request: Request, context: ApiContext) -> ChatCall:
     body = await read_body(request, context.http)
     request_id = f"chatcmpl-{uuid.uuid4().hex}"
-    if len(body) < LARGE_BODY_BYTES:
-        return read_chat_call(body, request_id=request_id, limits=context.http)
-    return await asyncio.to_thread(read_chat_call, body, request_id=request_id, limits=context.http)
+    read = partial(read_chat_call, body, request_id=request_id, max_nesting=context.http.max_nesting)
+    return read() if len(body) < LARGE_BODY_BYTES else await asyncio.to_thread(read)
 
 
 async def _complete(request: Request, context: ApiContext, running: RunningRequest, call: ChatCall) -> Response:
     async def work() -> dict[str, Any]:
         await running.start(call.request)
-        head = _head(context, call)
-        return await complete(running.events(), call=call, generation=running.generation, head=head)
+        return await complete(running.events(), generation=running.generation, head=_head(context, call))
 
     return json_response(await while_connected(request.receive, work()), headers=_headers(call))
 
 
 async def _stream(request: Request, context: ApiContext, running: RunningRequest, call: ChatCall) -> Response:
     await while_connected(request.receive, running.start_stream(call.request))
-    head = _head(context, call)
-    chunks = stream_chunks(running.events(), call=call, generation=running.generation, head=head)
+    chunks = stream_chunks(
+        running.events(),
+        include_usage=call.include_usage,
+        generation=running.generation,
+        head=_head(context, call),
+    )
     return EventStream(
         chunks, close=running.detach(), keep_alive_s=context.keep_alive_s, headers=_headers(call)
     )

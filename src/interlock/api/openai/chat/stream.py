@@ -11,7 +11,6 @@ from typing import Any
 
 from interlock.api.context import Generation
 from interlock.api.errors import error_body
-from interlock.api.openai.chat.request import ChatCall
 from interlock.api.openai.chat.response import Head, report, usage_object
 from interlock.api.sse import DONE, encode
 from interlock.core.events import (
@@ -27,17 +26,17 @@ from interlock.core.events import (
 
 
 async def stream_chunks(
-    events: AsyncIterator[Event], *, call: ChatCall, generation: Generation, head: Head
+    events: AsyncIterator[Event], *, include_usage: bool, generation: Generation, head: Head
 ) -> AsyncGenerator[bytes, None]:
     """Encoded server-sent events."""
-    chunks = _Chunks(call, head)
+    chunks = _Chunks(head, include_usage)
     yield encode(chunks.delta({"role": "assistant", "content": ""}))
     open_calls: list[int] = []
     async for event in events:
         match event:
             case Finished(reason=reason, usage=usage):
                 yield encode({**chunks.delta({}, reason), **report(generation, open_calls)})
-                if call.include_usage:
+                if include_usage:
                     yield encode(chunks.usage(usage_object(usage)))
             case Failed(error=error):
                 yield encode(error_body(error))
@@ -46,29 +45,23 @@ async def stream_chunks(
             case _:
                 if isinstance(event, ToolCallStart):
                     open_calls.append(event.index)
-                delta = chunks.event(event)
-                if delta is not None:
-                    yield encode(delta)
+                yield encode(chunks.event(event))
     yield DONE
 
 
 class _Chunks:
     """Makes the chunks of one answer. With usage asked for, all but the last have ``usage: null``."""
 
-    def __init__(self, call: ChatCall, head: Head) -> None:
-        self._call = call
+    def __init__(self, head: Head, include_usage: bool) -> None:
         self._head = head
-        self._extra: dict[str, Any] = {"usage": None} if call.include_usage else {}
+        self._extra: dict[str, Any] = {"usage": None} if include_usage else {}
 
-    def event(
-        self, event: TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments
-    ) -> dict[str, Any] | None:
+    def event(self, event: TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments) -> dict[str, Any]:
         match event:
             case TextDelta(text=text):
                 return self.delta({"content": text})
             case ReasoningDelta(text=text):
-                include = self._call.request.reasoning.include
-                return self.delta({self._head.reasoning_field: text}) if include else None
+                return self.delta({self._head.reasoning_field: text})
             case ToolCallStart(index=index, id=call_id, name=name):
                 function = {"name": name, "arguments": ""}
                 return self._tool_call(
