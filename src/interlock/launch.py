@@ -1,0 +1,169 @@
+"""Composition root of the API process: configuration in, a running server out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable
+
+import uvicorn
+from fastapi import FastAPI
+
+from interlock import log
+from interlock.api.app import build_app
+from interlock.compiling.pool import CompilePool
+from interlock.config import HttpConfig, ServerConfig
+from interlock.engine.client import LocalEngine
+from interlock.errors import InterlockError
+from interlock.families import registry
+from interlock.families.wire.render import PromptRenderer
+from interlock.metrics import Metrics
+from interlock.serving.lifecycle import Lifecycle
+from interlock.serving.model import ServedModel
+from interlock.serving.service import GenerationService
+from interlock.tokenization.load import describe
+
+_log = log.get(__name__)
+
+
+def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
+    """The application and what starts and stops under it; nothing is running yet."""
+    metrics = Metrics()
+    description = describe(config.engine.model)
+    if config.family is None:
+        family, reason = registry.choose(description)
+    else:
+        family, reason = registry.by_name(config.family), "named on the command line"
+    _log.info("model family %s: %s", family.name, reason)
+    engine = LocalEngine(config.engine, metrics)
+    model = ServedModel(
+        name=config.served_name,
+        family=family,
+        tokenizer=description.tokenizer,
+        renderer=PromptRenderer(family, description),
+        engine=engine,
+        compile_pool=CompilePool(config.compile, tuple(description.tokenizer.special_tokens), metrics),
+        defaults=config.defaults,
+    )
+    service = GenerationService(model, metrics, config.http)
+    app = build_app(
+        service,
+        config.http,
+        metrics,
+        health=lambda: service.lifecycle.phase,
+        stats=engine.stats,
+        reasoning_field=config.defaults.reasoning_field,
+    )
+    return app, service.lifecycle
+
+
+class Server:
+    """One HTTP server. The port is bound at construction, so that two servers never race for it.
+
+    on_ready: called with the URL when requests are served.
+    """
+
+    def __init__(self, config: ServerConfig, on_ready: Callable[[str], None] = lambda _url: None) -> None:
+        self._on_ready = on_ready
+        self.error: InterlockError | None = None
+        self._app, self._lifecycle = compose(config)
+        self._app.router.lifespan_context = self._lifespan
+        self._socket = _bind(config.http)
+        host, port = self._socket.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(
+                self._app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=max(1, round(config.http.drain_s)),
+            )
+        )
+
+    def run(self) -> None:
+        """Serve until a signal or ``stop``, then drain. Raises what kept the model from starting."""
+        self._uvicorn.run(sockets=[self._socket])
+        if self.error is not None:
+            raise self.error
+
+    def stop(self) -> None:
+        """Ask for the end; safe from another thread."""
+        self._uvicorn.should_exit = True
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
+        """The port answers while the model loads: ``/health`` tells the phase."""
+        starting = asyncio.create_task(self._start())
+        try:
+            yield
+        finally:
+            starting.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await starting
+            await self._lifecycle.stop()
+
+    async def _start(self) -> None:
+        try:
+            await self._lifecycle.start()
+        except InterlockError as error:
+            self.error = error
+            self.stop()
+        else:
+            self._on_ready(self.url)
+
+
+class BackgroundServer:
+    """A ``Server`` in a thread of this process, for the demo and for tests."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._ready = threading.Event()
+        self._server = Server(config, lambda _url: self._ready.set())
+        self._thread = threading.Thread(target=self._run, name="interlock-server", daemon=True)
+        self._failure: BaseException | None = None
+
+    def start(self, timeout_s: float = 120.0) -> str:
+        """Return the URL when requests are served. Raises what kept the model from starting."""
+        self._thread.start()
+        if not self._ready.wait(timeout_s):
+            raise InterlockError("not_ready", f"the model was not ready after {timeout_s:g} s")
+        if self._failure is not None:
+            raise self._failure
+        return self._server.url
+
+    def stop(self) -> None:
+        """Drain and return when everything has ended."""
+        self._server.stop()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._server.run()
+        except BaseException as error:  # noqa: BLE001  handed to the thread that waits
+            self._failure = error
+        finally:
+            self._ready.set()
+
+
+def run(config: ServerConfig) -> None:
+    """Serve until SIGINT or SIGTERM."""
+    server = Server(config, lambda url: print(f"Interlock serves {config.served_name} at {url}", flush=True))
+    server.run()
+
+
+def _bind(http: HttpConfig) -> socket.socket:
+    """Raises ``InterlockError`` when the address is taken or not ours."""
+    try:
+        family = socket.getaddrinfo(http.host, http.port, type=socket.SOCK_STREAM)[0][0]
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((http.host, http.port))
+    except OSError as error:
+        raise InterlockError(
+            "invalid_value",
+            f"cannot listen on {http.host}:{http.port}: {error.strerror or error}",
+            hint="Choose another --port; 0 takes any free one.",
+        ) from error
+    return bound
