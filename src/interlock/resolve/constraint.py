@@ -15,9 +15,8 @@ from interlock.core.output_format import (
 )
 from interlock.core.request import JsonPolicy
 from interlock.core.tools import ToolContext
-from interlock.families.base import ModelFamily
+from interlock.families.base import ModelFamily, Thinking
 from interlock.families.wire.constrain import ConstrainPolicy, constrain
-from interlock.resolve.reasoning import Thinking
 
 _KINDS: dict[type[OutputFormat], str] = {
     TextFormat: "",

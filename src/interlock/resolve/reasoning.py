@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from interlock.core.engine import ThinkingBudget
 from interlock.core.request import ReasoningOptions
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
-from interlock.families.base import ReasoningFormat
+from interlock.families.base import ReasoningFormat, Thinking
 
-Thinking = Literal["none", "open", "closed", "optional"]
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
@@ -74,9 +73,20 @@ def resolve_thinking_budget(
     """The budget, and a note for the caller where the server chose it.
 
     A constrained answer needs room after thinking, so without a requested budget half of ``max_tokens``
-    (at most ``cap``) is kept for it. A free answer is never cut unasked.
+    (at most ``cap``) is kept for it. A free answer is never cut unasked. The engine counts tokens between
+    ids, so markers that are not tokens of their own cannot bound thinking: ``unsupported_parameter``.
     """
     if format_ is None or thinking not in ("open", "optional"):
+        return None, ()
+    opener = tokenizer.special_tokens.get(format_.open)
+    closer = tokenizer.special_tokens.get(format_.close)
+    if opener is None or closer is None:
+        if requested is not None:
+            raise InterlockError(
+                "unsupported_parameter",
+                f"thinking_budget needs {format_.open} and {format_.close} to be tokens of the vocabulary",
+                param="thinking_budget",
+            )
         return None, ()
     notes: tuple[str, ...] = ()
     if requested is None:
@@ -86,7 +96,7 @@ def resolve_thinking_budget(
         notes = (f"thinking ends after {requested} tokens so that the constrained answer has room",)
     budget = ThinkingBudget(
         max_tokens=requested,
-        close_ids=tuple(tokenizer.encode(format_.close)),
-        open_ids=tuple(tokenizer.encode(format_.open)) if thinking == "optional" else (),
+        close_ids=(closer,),
+        open_ids=(opener,) if thinking == "optional" else (),
     )
     return budget, notes

@@ -11,13 +11,13 @@ from interlock.core.output_format import OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
-from interlock.families.base import ModelFamily
+from interlock.families.base import ModelFamily, Thinking
 from interlock.resolve.constraint import constraint_kind, resolve_constraint
+from interlock.resolve.max_tokens import resolve_max_tokens
 from interlock.resolve.messages import resolve_messages
 from interlock.resolve.output_format import resolve_output_format
 from interlock.resolve.profile import ModelProfile
-from interlock.resolve.prompt import render_prompt, resolve_max_tokens
-from interlock.resolve.reasoning import Thinking, resolve_reasoning, resolve_thinking_budget
+from interlock.resolve.reasoning import resolve_reasoning, resolve_thinking_budget
 from interlock.resolve.sampling import resolve_sampling
 from interlock.resolve.stop import resolve_stop
 from interlock.resolve.tools import resolve_tools
@@ -53,10 +53,9 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     output_format = resolve_output_format(request.output_format)
     sampling = resolve_sampling(request.sampling, tokenizer.vocabulary.size)
     stop = resolve_stop(request.stop)
-    reasoning = resolve_reasoning(request.reasoning, dict(request.template_kwargs), family.reasoning)
-    prompt = render_prompt(
-        request, model.renderer, messages=messages, tools=tools.effective_tools, reasoning=reasoning
-    )
+    template_kwargs = dict(request.template_kwargs)
+    reasoning = resolve_reasoning(request.reasoning, template_kwargs, family.reasoning)
+    prompt = model.renderer.render(messages, tools.effective_tools, reasoning, template_kwargs)
     max_tokens = resolve_max_tokens(request.max_tokens, len(prompt.ids), model.context_tokens)
     spec = resolve_constraint(
         family,
@@ -78,7 +77,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     return Resolved(
         engine_request=EngineRequest(
             request_id=request.request_id,
-            prompt_ids=tuple(prompt.ids),
+            prompt_ids=prompt.ids,
             sampling=sampling,
             max_tokens=max_tokens,
             stop_ids=_stop_ids(family, tokenizer),

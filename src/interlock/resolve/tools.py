@@ -5,9 +5,9 @@ Everything downstream (prompt, grammar, parser, answer) reads the ``ToolContext`
 - ``effective_tools`` are the request's tools, then those of developer messages in message order. All of
   them are in the prompt, whatever the tool choice, so that its prefix stays the same between turns.
 - ``callable_tools`` are what the tool choice leaves: none of them, one, the allowed ones, or all.
-- ``tool_constraints`` decides whether calls are held to the grammar. ``auto``: where the request was
-  promised something (a call must come, only some tools may be called, a tool is strict, or the answer has
-  a format). ``all``: wherever a call is possible. ``off``: never, and a request that needs it is refused.
+- ``tool_constraints`` decides whether calls are held to the tools' schemas. ``auto``: where the request was
+  promised something (a call must come, only some tools may be called, or a tool is strict); then every tool
+  is exact. ``all``: wherever a call is possible. ``off``: never, and a request that needs it is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from interlock.config import ToolConstraints
-from interlock.core.output_format import TextFormat
 from interlock.core.request import GenerateRequest
 from interlock.core.tools import Tool, ToolChoice, ToolContext
 from interlock.errors import InterlockError
@@ -34,7 +33,7 @@ def resolve_tools(request: GenerateRequest, default: ToolConstraints) -> ToolCon
     effective = _effective_tools(request)
     choice = _choice(request.tool_choice, effective)
     called = _callable_tools(choice, effective)
-    needed_by, param = _reason(request, choice, effective, called)
+    needed_by, param = _reason(choice, effective, called)
     policy = request.tool_constraints or default
     if policy == "off" and needed_by:
         source = "this request" if request.tool_constraints else "the server"
@@ -128,9 +127,7 @@ def _callable_tools(choice: ToolChoice, effective: tuple[Tool, ...]) -> tuple[To
     return effective if wanted is None else tuple(tool for tool in effective if tool.name in wanted)
 
 
-def _reason(
-    request: GenerateRequest, choice: ToolChoice, effective: Sequence[Tool], called: Sequence[Tool]
-) -> tuple[str, str]:
+def _reason(choice: ToolChoice, effective: Sequence[Tool], called: Sequence[Tool]) -> tuple[str, str]:
     """Why calls must be constrained and the field that says so; empty strings where nothing asks for it."""
     if choice.mode == "named":
         return f"tool_choice names `{choice.name}`", "tool_choice"
@@ -141,6 +138,4 @@ def _reason(
     strict = next((tool.name for tool in called if tool.strict), None)
     if strict is not None:
         return f"tool `{strict}` is strict", "tools"
-    if called and not isinstance(request.output_format, TextFormat):
-        return "the answer is a tool call or has an output format", "response_format"
     return "", ""
