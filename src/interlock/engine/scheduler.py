@@ -46,8 +46,7 @@ class Scheduler:
         self._max_waiting = max_waiting
         self._without_grammar: set[Sequence] = set()
         self._waiting: list[Sequence] = []  # sorted by Sequence.order
-        self._running: list[Sequence] = []
-        self._num_steps = 0
+        self._running: list[Sequence] = []  # who waits longest for a turn comes first
 
     @property
     def num_waiting(self) -> int:
@@ -81,18 +80,15 @@ class Scheduler:
     def schedule(self, only: Collection[Sequence] | None = None) -> list[Chunk]:
         """The chunks of the next step, at most the budget in tokens, at most one for a sequence.
         ``only`` restricts the step to some of the running sequences."""
-        self._num_steps += 1
         if only is None:
             self._admit()
-        candidates = self._running if only is None else only
+        candidates = self._running if only is None else [one for one in self._running if one in only]
         decodes = [sequence for sequence in candidates if sequence.num_pending_tokens == 1]
         prefills = [sequence for sequence in candidates if sequence.num_pending_tokens > 1]
         chunks = self._schedule_decodes(decodes, reserve=self._prefill_share if prefills else 0)
         room = self._max_batch_tokens - len(chunks)
         if prefills:
             chunks += self._schedule_prefills(prefills, min(room, self._prefill_share) if chunks else room)
-        for chunk in chunks:
-            chunk.sequence.last_step = self._num_steps
         return chunks
 
     def restart(self, sequence: Sequence) -> None:
@@ -136,7 +132,10 @@ class Scheduler:
     def _schedule_decodes(self, decodes: list[Sequence], *, reserve: int) -> list[Chunk]:
         room = self._max_batch_tokens - reserve
         if len(decodes) > room:
-            decodes = sorted(decodes, key=_last_step)[:room]
+            decodes = decodes[:room]
+            self._running = [
+                one for one in self._running if one not in decodes
+            ] + decodes  # they took their turn
         return [Chunk(sequence, 1) for sequence in decodes]
 
     def _schedule_prefills(self, prefills: list[Sequence], room: int) -> list[Chunk]:
@@ -152,7 +151,3 @@ class Scheduler:
 
 def _order(sequence: Sequence) -> tuple[int, int]:
     return sequence.order
-
-
-def _last_step(sequence: Sequence) -> int:
-    return sequence.last_step

@@ -31,7 +31,6 @@ class Sequence:
     token_ids: prompt, then output. slot: where the runner keeps its cache, while running.
     num_computed_tokens: how many of ``token_ids`` are in that cache; going back to 0 replays prompt and
         committed output, and nothing else of the sequence changes.
-    last_step: number of the last step that computed a token of it.
     """
 
     request: EngineRequest
@@ -44,7 +43,6 @@ class Sequence:
     penalties: PenaltyState | None = None
     slot: int | None = None
     num_computed_tokens: int = 0
-    last_step: int = 0
 
     def __post_init__(self) -> None:
         self.token_ids.extend(self.request.prompt_ids)

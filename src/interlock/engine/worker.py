@@ -60,7 +60,7 @@ def _serve(config: EngineConfig, endpoint: WorkerEndpoint) -> None:
     endpoint.send(PhaseChanged("loading_model"))
     tokenizer = _tokenizer(config)
     runner = create_runner(config, tokenizer)
-    compiler = _compiler(config, tokenizer, runner.info.num_logits)
+    compiler = _compiler(config, tokenizer)
     try:
         endpoint.send(PhaseChanged("warming_up"))
         _warm_up(runner)
@@ -88,8 +88,8 @@ def _tokenizer(config: EngineConfig) -> Tokenizer:
     return byte_tokenizer() if config.fake.tokenizer is None else describe(config.fake.tokenizer).tokenizer
 
 
-def _compiler(config: EngineConfig, tokenizer: Tokenizer, num_logits: int) -> GrammarCompiler:
-    provider = create_provider("llguidance", tokenizer, num_logits)
+def _compiler(config: EngineConfig, tokenizer: Tokenizer) -> GrammarCompiler:
+    provider = create_provider("llguidance", tokenizer)
     return GrammarCompiler(
         provider, GrammarCache(config.grammar_cache_bytes), deadline_s=config.grammar_compile_s
     )

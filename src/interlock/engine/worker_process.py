@@ -10,6 +10,7 @@ import tempfile
 from asyncio.subprocess import PIPE, STDOUT, Process
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import zmq
 import zmq.asyncio
@@ -108,7 +109,7 @@ class WorkerProcess:
             sys.stderr.flush()
 
 
-def _ignore_result(sent: asyncio.Future[object]) -> None:
+def _ignore_result(sent: asyncio.Future[Any]) -> None:
     if not sent.cancelled():
         sent.exception()
 
