@@ -84,12 +84,26 @@ class Matcher(Protocol):
         """The grammar has ended: a stop id was accepted, or nothing but a stop id can follow."""
         ...
 
+    def parallel_filler(self, threads: int) -> ParallelFiller | None:
+        """What fills rows of many matchers of this kind at once with ``threads`` threads (0: one a core);
+        ``None`` where the engine has nothing for that."""
+        ...
+
     def clone(self) -> Matcher:
         """An independent matcher in the same state."""
         ...
 
     def close(self) -> None:
         """Free native memory. Idempotent; no other method may follow."""
+        ...
+
+
+class ParallelFiller(Protocol):
+    """Fills rows of several matchers in native code. One caller at a time."""
+
+    def fill(self, jobs: Sequence[tuple[Matcher, int]], rows: NDArray[np.int32]) -> None:
+        """``matcher.fill(rows[i])`` for each (matcher, i) of one kind. Never raises ``MatcherError``: a matcher
+        that fails holds its ``error`` and harms no other. rows: int32 [n, ceil(vocab/32)], C-contiguous."""
         ...
 
 

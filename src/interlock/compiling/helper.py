@@ -1,0 +1,95 @@
+"""``python -m interlock.compiling.helper``: lowers specs, one at a time, until its input ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from typing import BinaryIO
+
+from interlock.compiling.messages import (
+    HEADER,
+    FromHelper,
+    Job,
+    Lowered,
+    Ready,
+    Refused,
+    Setup,
+    ToHelper,
+    decode_to_helper,
+    frame,
+)
+from interlock.compiling.trial import Trial
+from interlock.core.constraint import ConstraintSpec, JsonValue
+from interlock.errors import InterlockError
+
+_RECURSION_LIMIT = 5_000  # schemas are bounded in depth; the walkers take several frames a level
+
+_WARM_UP = ConstraintSpec(root=JsonValue('{"type": "object"}'))  # the first compile loads much code
+
+
+def main() -> None:
+    """Serve the pool on standard input and output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool decides when a helper ends
+    requests, answers = sys.stdin.buffer, _private_stdout()
+    setup = _read(requests)
+    if not isinstance(setup, Setup):
+        raise SystemExit("a helper is started by its pool")
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    trial = Trial(setup.special_tokens)
+    trial.run(_WARM_UP)
+    _limit_memory(setup.memory_bytes)
+    _write(answers, Ready())
+    while isinstance(job := _read(requests), Job):
+        _write(answers, run(trial, job))
+
+
+def run(trial: Trial, job: Job) -> FromHelper:
+    """The answer to one job."""
+    started = time.perf_counter()
+    try:
+        constraint = trial.run(ConstraintSpec.from_json(job.spec))
+        return Lowered(constraint, time.perf_counter() - started)
+    except InterlockError as error:
+        refused = error
+    except (MemoryError, RecursionError):
+        refused = InterlockError(
+            "constraint_too_complex", "the constraint exceeds the compiler's memory or depth"
+        )
+    except Exception as error:  # noqa: BLE001 - the edge of a process: the pool gets an answer and goes on
+        refused = InterlockError("compile_failed", f"the compiler failed: {type(error).__name__}: {error}")
+    return Refused.of(refused, time.perf_counter() - started)
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Bound what this process may allocate beyond what it holds now; a platform without the limit goes without."""
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    except (ValueError, OSError):
+        return
+
+
+def _private_stdout() -> BinaryIO:
+    """Standard output for answers alone; whatever else prints goes to standard error."""
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    return answers
+
+
+def _read(stream: BinaryIO) -> ToHelper | None:
+    header = stream.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    return decode_to_helper(stream.read(HEADER.unpack(header)[0]))
+
+
+def _write(stream: BinaryIO, message: FromHelper) -> None:
+    data = memoryview(frame(message))
+    while data:
+        data = data[stream.write(data) or 0 :]
+
+
+if __name__ == "__main__":
+    main()

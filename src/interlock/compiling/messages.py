@@ -1,0 +1,80 @@
+"""What passes between the pool and its helpers: msgpack frames with a length of four bytes before each."""
+
+from __future__ import annotations
+
+import struct
+
+import msgspec
+
+from interlock.core.constraint import LoweredConstraint
+from interlock.errors import InterlockError, Problem
+
+HEADER = struct.Struct("!I")
+
+
+class Setup(msgspec.Struct, frozen=True, tag=True):
+    """First frame to a helper. special_tokens: spelling to id. memory_bytes: address space it may use."""
+
+    special_tokens: dict[str, int]
+    memory_bytes: int
+
+
+class Job(msgspec.Struct, frozen=True, tag=True):
+    """A spec to lower, as its canonical JSON text."""
+
+    spec: str
+
+
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """Answer to ``Setup``."""
+
+
+class Lowered(msgspec.Struct, frozen=True, tag=True):
+    """The spec was lowered and compiles. seconds: time it took in the helper."""
+
+    constraint: LoweredConstraint
+    seconds: float
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The spec was refused: the fields of an ``InterlockError``."""
+
+    code: str
+    message: str
+    param: str | None
+    problems: tuple[Problem, ...]
+    hint: str | None
+    seconds: float
+
+    @staticmethod
+    def of(error: InterlockError, seconds: float) -> Refused:
+        """``error`` as a message."""
+        return Refused(error.code, error.message, error.param, error.problems, error.hint, seconds)
+
+    def error(self) -> InterlockError:
+        """Inverse of ``of``."""
+        return InterlockError(self.code, self.message, param=self.param, problems=self.problems, hint=self.hint)
+
+
+ToHelper = Setup | Job
+FromHelper = Ready | Lowered | Refused
+
+_encoder = msgspec.msgpack.Encoder()
+_to_helper = msgspec.msgpack.Decoder(ToHelper)
+_from_helper = msgspec.msgpack.Decoder(FromHelper)
+
+
+def frame(message: ToHelper | FromHelper) -> bytes:
+    """``message`` with its header."""
+    body = _encoder.encode(message)
+    return HEADER.pack(len(body)) + body
+
+
+def decode_to_helper(body: bytes) -> ToHelper:
+    """Raises ``msgspec.MsgspecError`` for anything else."""
+    return _to_helper.decode(body)
+
+
+def decode_from_helper(body: bytes) -> FromHelper:
+    """Raises ``msgspec.MsgspecError`` for anything else."""
+    return _from_helper.decode(body)

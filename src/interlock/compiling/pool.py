@@ -1,0 +1,136 @@
+"""The compile pool: helper processes that lower constraints under limits of time and memory.
+
+Lowering is pure Python and would stall every stream of this process; a native compile cannot be stopped. In a
+process of their own both can be killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from interlock import log
+from interlock.compiling.helper_process import HelperDiedError, HelperProcess, HelperTimeoutError
+from interlock.compiling.messages import Job, Lowered, Refused, Setup
+from interlock.compiling.results import ResultCache
+from interlock.config import CompileConfig
+from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.errors import InterlockError
+from interlock.metrics import Metrics
+
+MAX_SPEC_BYTES = 2 * 1024 * 1024
+
+_log = log.get(__name__)
+
+
+class CompilePool:
+    """One event loop owns it. special_tokens: spelling to id of the model's vocabulary."""
+
+    def __init__(
+        self, config: CompileConfig, special_tokens: Mapping[str, int], metrics: Metrics | None = None
+    ) -> None:
+        self._config = config
+        self._setup = Setup(dict(special_tokens), config.memory_bytes)
+        self._metrics = metrics
+        self._results = ResultCache(config.cache_entries, config.cache_bytes)
+        self._in_flight: dict[str, asyncio.Task[LoweredConstraint]] = {}
+        self._idle: asyncio.LifoQueue[HelperProcess] = asyncio.LifoQueue()
+        self._helpers: list[HelperProcess] = []
+
+    async def start(self) -> None:
+        """Start the helpers and return when all are ready. Raises ``InterlockError("compile_failed")``."""
+        self._helpers = [HelperProcess(self._setup) for _ in range(self._config.helpers)]
+        try:
+            await asyncio.gather(*(helper.start() for helper in self._helpers))
+        except HelperDiedError as error:
+            await self.stop()
+            raise InterlockError("compile_failed", f"the compile pool did not start: {error}") from None
+        for helper in self._helpers:
+            self._idle.put_nowait(helper)
+
+    async def stop(self) -> None:
+        """Kill the helpers; whoever waits gets ``shutting_down``. Idempotent."""
+        tasks = list(self._in_flight.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        helpers, self._helpers = self._helpers, []
+        await asyncio.gather(*(helper.kill() for helper in helpers))
+
+    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+        """The lowered spec. Equal specs share one job and its result, refusals too; a caller that is cancelled
+        does not stop the job. Raises the ``InterlockError`` a client should see."""
+        text = spec.to_json()
+        if len(text) > MAX_SPEC_BYTES:
+            raise InterlockError(
+                "constraint_too_complex",
+                f"the constraint has {len(text)} bytes as JSON; at most {MAX_SPEC_BYTES} are supported",
+            )
+        key = spec.digest()
+        found = self._results.get(key)
+        if found is None:
+            return await self._shared(key, text)
+        self._count("cached")
+        if isinstance(found, InterlockError):
+            raise found
+        return found
+
+    async def _shared(self, key: str, text: str) -> LoweredConstraint:
+        task = self._in_flight.get(key)
+        if task is None:
+            if not self._helpers:
+                raise InterlockError("shutting_down", "the compile pool is not running")
+            task = asyncio.create_task(self._compute(key, text))
+            task.add_done_callback(lambda done: self._forget(key, done))
+            self._in_flight[key] = task
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise InterlockError("shutting_down", "the server is stopping") from None
+            raise
+
+    def _forget(self, key: str, task: asyncio.Task[LoweredConstraint]) -> None:
+        del self._in_flight[key]
+        if not task.cancelled():
+            task.exception()  # retrieved, also when every caller has gone
+
+    async def _compute(self, key: str, text: str) -> LoweredConstraint:
+        helper = await self._idle.get()
+        try:
+            answer = await self._answer(helper, text)
+        finally:
+            self._idle.put_nowait(helper)
+        return self._settled(key, answer)
+
+    async def _answer(self, helper: HelperProcess, text: str) -> Lowered | Refused | InterlockError:
+        try:
+            await helper.ensure_started()
+        except HelperDiedError as error:
+            return InterlockError("compile_failed", f"a compile helper did not start: {error}")
+        try:
+            return await helper.ask(Job(text), self._config.timeout_s)
+        except HelperTimeoutError:
+            return InterlockError(
+                "constraint_too_complex", f"the constraint did not compile within {self._config.timeout_s:g} s"
+            )
+        except HelperDiedError as error:
+            _log.warning("a compile helper died: %s", error)
+            return InterlockError("constraint_too_complex", "the constraint exceeds the compiler's memory")
+
+    def _settled(self, key: str, answer: Lowered | Refused | InterlockError) -> LoweredConstraint:
+        if not isinstance(answer, InterlockError) and self._metrics is not None:
+            self._metrics.lowering_s.observe(answer.seconds)
+        if isinstance(answer, Lowered):
+            self._results.put(key, answer.constraint)
+            self._count("lowered")
+            return answer.constraint
+        error = answer.error() if isinstance(answer, Refused) else answer
+        self._count("refused" if error.entry.status == 400 else "failed")
+        if error.entry.status == 400:
+            self._results.put(key, error)
+        raise error
+
+    def _count(self, result: str) -> None:
+        if self._metrics is not None:
+            self._metrics.lowering.labels(result).inc()

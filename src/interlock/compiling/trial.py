@@ -1,0 +1,117 @@
+"""Lower a spec and try the native compile, over a vocabulary of bytes and the model's special tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from interlock.constraints import gbnf, json_native
+from interlock.constraints.lowering import lower
+from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.core.constraint import (
+    Alternative,
+    Choice,
+    ConstraintSpec,
+    Grammar,
+    JsonValue,
+    LoweredConstraint,
+    Node,
+    Regex,
+    Repeat,
+)
+from interlock.core.constraint import Sequence as SequenceNode
+from interlock.core.tokenizer import Vocabulary
+from interlock.errors import InterlockError
+
+_UserNode = JsonValue | Regex | Grammar | Choice
+
+
+class Trial:
+    """Lowering for one model. special_tokens: spelling to id, as in the model's vocabulary."""
+
+    def __init__(self, special_tokens: Mapping[str, int]) -> None:
+        self._special_tokens = dict(special_tokens)
+        self._provider = LLGuidanceProvider(TrialTokenizer(special_tokens))
+
+    def run(self, spec: ConstraintSpec) -> LoweredConstraint:
+        """The lowered spec, known to compile. Raises ``InterlockError`` that names the part at fault."""
+        lowered = self._lower(spec)
+        try:
+            self._provider.compile(lowered.grammar)
+        except InterlockError as error:
+            raise self._blamed(spec, error) from None
+        return lowered
+
+    def _lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+        return lower(spec, self._special_tokens, gbnf_to_lark=gbnf.to_lark)
+
+    def _blamed(self, spec: ConstraintSpec, error: InterlockError) -> InterlockError:
+        """``error`` of the whole as the error of the part that alone does not compile either."""
+        for node in _user_nodes(spec.root):
+            try:
+                self._provider.compile(self._lower(ConstraintSpec(root=node)).grammar)
+            except InterlockError as alone:
+                return _of_node(node, alone)
+        return error
+
+
+class TrialTokenizer:
+    """256 bytes, the special tokens at their own ids, and one stop token after them all."""
+
+    def __init__(self, special_tokens: Mapping[str, int]) -> None:
+        taken = {token_id: spelling.encode() for spelling, token_id in special_tokens.items()}
+        size = max(taken, default=0) + 258
+        tokens = [taken.get(token_id, b"") for token_id in range(size)]
+        free = (token_id for token_id in range(size - 1) if token_id not in taken)
+        self._byte_ids = [next(free) for _ in range(256)]
+        for byte, token_id in enumerate(self._byte_ids):
+            tokens[token_id] = bytes([byte])
+        self._special_tokens = dict(special_tokens)
+        self._vocabulary = Vocabulary(
+            tokens=tuple(tokens),
+            special_ids=frozenset(taken) | {size - 1},
+            control_ids=frozenset(taken) | {size - 1},
+            stop_ids=(size - 1,),
+        )
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        return dict(self._special_tokens)
+
+    def encode_text(self, text: str) -> list[int]:
+        return [self._byte_ids[byte] for byte in text.encode()]
+
+    def encode(self, text: str) -> list[int]:
+        return self.encode_text(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return b"".join(self._vocabulary.tokens[token_id] for token_id in ids).decode(errors="replace")
+
+
+def _user_nodes(node: Node) -> Iterator[_UserNode]:
+    match node:
+        case JsonValue() | Regex() | Grammar() | Choice():
+            yield node
+        case SequenceNode(items=items) | Alternative(items=items):
+            for item in items:
+                yield from _user_nodes(item)
+        case Repeat(item=item):
+            yield from _user_nodes(item)
+
+
+def _of_node(node: _UserNode, error: InterlockError) -> InterlockError:
+    if isinstance(node, JsonValue) and error.code == "invalid_grammar":
+        return json_native.explain(node, _own_words(error.message))
+    code = "invalid_regex" if isinstance(node, Regex) and error.code == "invalid_grammar" else error.code
+    message = _own_words(error.message) if isinstance(node, Regex | JsonValue) else error.message
+    return InterlockError(code, message, param=node.origin or None, problems=error.problems, hint=error.hint)
+
+
+def _own_words(message: str) -> str:
+    """Without the place and the excerpt of a grammar that the caller never saw."""
+    text = message.split("\n   1 | ", maxsplit=1)[0].strip()
+    place, colon, rest = text.partition(": ")
+    return rest if colon and place.startswith("at ") else text

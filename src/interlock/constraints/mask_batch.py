@@ -1,0 +1,71 @@
+"""The masks of one step: one reused buffer, filled by native threads where several matchers wait."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from interlock.constraints import bitmask
+from interlock.constraints.bitmask import Mask
+from interlock.constraints.providers.base import Matcher, MatcherError, ParallelFiller
+from interlock.constraints.state import ConstraintState
+
+
+class MaskBatch:
+    """Room for ``max_rows`` masks of ``vocab_size`` ids. threads: for parallel fills, 0 for one a core."""
+
+    def __init__(self, max_rows: int, vocab_size: int, *, threads: int = 0) -> None:
+        self._rows = bitmask.allocate(max_rows, vocab_size)
+        self._threads = threads
+        self._fillers: dict[type[Matcher], ParallelFiller | None] = {}
+
+    def fill(self, states: Sequence[ConstraintState | None]) -> list[Mask | None]:
+        """The mask of each state: a view int32 [ceil(vocab/32)], valid until the next call; ``None`` where every
+        id is allowed.
+
+        A state that fails has its ``error`` set and an empty mask; it harms no other. A mask is also empty where
+        the grammar leaves no token.
+        """
+        masks: list[Mask | None] = []
+        waiting: dict[type[Matcher], list[tuple[Matcher, int]]] = defaultdict(list)
+        for index, state in enumerate(states):
+            masks.append(None if state is None else self._begin(state, index, waiting))
+        for kind, jobs in waiting.items():
+            self._fill_jobs(kind, jobs)
+            for matcher, index in jobs:
+                if matcher.error is not None:
+                    self._rows[index] = 0
+        return masks
+
+    def _begin(
+        self, state: ConstraintState, index: int, waiting: dict[type[Matcher], list[tuple[Matcher, int]]]
+    ) -> Mask | None:
+        row: Mask = self._rows[index]
+        try:
+            forced = state.forced_id()
+        except MatcherError:
+            row[:] = 0
+            return row
+        if forced is not None:
+            bitmask.set_only(row, (forced,))
+        elif state.matcher is None:
+            return None
+        else:
+            waiting[type(state.matcher)].append((state.matcher, index))
+        return row
+
+    def _fill_jobs(self, kind: type[Matcher], jobs: list[tuple[Matcher, int]]) -> None:
+        filler = self._filler(kind, jobs[0][0]) if len(jobs) > 1 else None
+        if filler is not None:
+            filler.fill(jobs, self._rows)
+            return
+        for matcher, index in jobs:
+            try:
+                matcher.fill(self._rows[index])
+            except MatcherError:
+                continue  # the matcher holds it
+
+    def _filler(self, kind: type[Matcher], matcher: Matcher) -> ParallelFiller | None:
+        if kind not in self._fillers:
+            self._fillers[kind] = matcher.parallel_filler(self._threads)
+        return self._fillers[kind]

@@ -1,0 +1,292 @@
+"""llguidance behind the provider border."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any, NoReturn, cast
+
+import llguidance
+import numpy as np
+from numpy.typing import NDArray
+
+from interlock.constraints import bitmask
+from interlock.constraints.providers.base import DraftPlan, Matcher, MatcherError, ParallelFiller, Row
+from interlock.constraints.providers.llguidance_errors import compile_error, is_panic, message_of
+from interlock.core.tokenizer import Tokenizer
+from interlock.errors import InterlockError
+
+# a lexer state takes 1-2 kB, so this bounds one grammar to about 100 MB; the other limits are llguidance's own
+_MAX_LEXER_STATES = 50_000
+
+
+class LLGuidanceProvider:
+    """Grammar engine over one vocabulary. Thread-safe.
+
+    Building it takes 1-4 s for a real vocabulary. Raises ``ValueError`` for one without a stop id.
+    """
+
+    name = "llguidance"
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        vocabulary = tokenizer.vocabulary
+        if not vocabulary.stop_ids:
+            raise ValueError("a vocabulary needs a stop id")
+        self._stop_ids = vocabulary.stop_ids
+        self._num_words = bitmask.num_words(vocabulary.size)
+        self._tokenizer = llguidance.LLTokenizer(
+            cast("Any", _Wrapper(tokenizer)), n_vocab=vocabulary.size, eos_token=list(vocabulary.stop_ids)
+        )
+        self._limits = llguidance.LLParserLimits(max_lexer_states=_MAX_LEXER_STATES, verbose_errors=False)
+
+    def compile(self, grammar: str) -> LLGuidanceGrammar:
+        """See ``Provider.compile``. The first mask is computed too: it costs the most, and it shows
+        whether the grammar matches anything."""
+        try:
+            native = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=self._limits)
+            if native.is_error():
+                raise compile_error(native.get_error())
+            mask = native.compute_bitmask()
+            if native.is_error():
+                raise compile_error(native.get_error(), native.stop_reason())
+        except InterlockError:
+            raise
+        except BaseException as exc:
+            if not isinstance(exc, Exception) and not is_panic(exc):
+                raise
+            raise compile_error(message_of(exc)) from None
+        if not any(mask):
+            raise InterlockError("invalid_grammar", "the grammar matches nothing")
+        return LLGuidanceGrammar(native, self._stop_ids, self._num_words, len(grammar))
+
+
+class LLGuidanceGrammar:
+    """A compiled grammar: a matcher at the start, copied for each sequence."""
+
+    def __init__(self, native: Any, stop_ids: tuple[int, ...], num_words: int, num_chars: int) -> None:
+        self._native = native
+        self._stop_ids = frozenset(stop_ids)
+        self._num_words = num_words
+        self._num_chars = num_chars
+
+    @property
+    def num_bytes(self) -> int:
+        """An estimate: 150 kB of fixed cost and 100 bytes for each character of the grammar."""
+        return 150_000 + 100 * self._num_chars
+
+    def matcher(self) -> LLGuidanceMatcher:
+        return LLGuidanceMatcher(self._native.deep_copy(), self._stop_ids, self._num_words)
+
+
+class LLGuidanceMatcher:
+    """One sequence. Stop ids are handled here, so that all of them behave alike and rollback is exact."""
+
+    def __init__(
+        self,
+        native: Any,
+        stop_ids: frozenset[int],
+        num_words: int,
+        num_accepted: int = 0,
+        *,
+        ended: bool = False,
+    ) -> None:
+        self._native = native
+        self._stop_ids = stop_ids
+        self._num_words = num_words
+        self._num_accepted = num_accepted  # tokens the native matcher has taken
+        self._ended = ended  # a stop id was accepted
+        self._error: str | None = None
+
+    @property
+    def native(self) -> Any:
+        """llguidance's own matcher, for parallel fills."""
+        return self._native
+
+    @property
+    def error(self) -> str | None:
+        return self._error
+
+    @property
+    def is_accepting(self) -> bool:
+        return self._ended or bool(self._call("is_accepting"))
+
+    @property
+    def is_terminated(self) -> bool:
+        return self._ended or bool(self._call("is_stopped"))
+
+    @property
+    def is_running(self) -> bool:
+        """Neither failed nor ended by a stop id, so that the native matcher knows the mask."""
+        return self._error is None and not self._ended
+
+    def fill(self, row: Row) -> None:
+        self._check()
+        if self._ended:
+            bitmask.set_only(row, self._stop_ids)
+            return
+        if not (row.flags.c_contiguous and row.dtype == np.int32 and row.size == self._num_words):
+            raise ValueError(f"a mask row is int32 [{self._num_words}], contiguous")
+        try:
+            self._native.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
+        except BaseException as exc:  # noqa: BLE001 - panics are no Exception; others are raised again
+            self._fail(exc)
+        self.check_filled(row)
+
+    def check_filled(self, row: Row) -> None:
+        """Look for an error after the native mask was computed. A dead end is an empty row, not an error."""
+        if self._native.is_error():
+            if self._native.stop_reason() == "NoExtensionBias":
+                row[:] = 0
+                return
+            self._fail_with(self._native.get_error() or self._native.stop_reason())
+
+    def accept(self, token_id: int) -> None:
+        self._check()
+        if self._ended:
+            self._fail_with(f"token {token_id} after the end")
+        if token_id in self._stop_ids:
+            if not self.is_accepting:
+                self._fail_with(f"the grammar cannot end here, but stop token {token_id} came")
+            self._ended = True
+            return
+        if self._call("is_stopped"):
+            self._fail_with(f"token {token_id} after the end of the grammar")
+        if not self._call("consume_token", token_id):
+            self._fail_with(f"token {token_id} is not allowed: {message_of(self._native.get_error())}")
+        self._num_accepted += 1
+
+    def validate(self, token_ids: Sequence[int]) -> int:
+        self._check()
+        if self._ended:
+            return 0
+        text = list(token_ids)
+        stop = next((i for i, token_id in enumerate(text) if token_id in self._stop_ids), None)
+        if stop is None:
+            return self._validate_text(text)
+        num_valid = self._validate_text(text[:stop])
+        return stop + 1 if num_valid == stop and self._accepting_after(text[:stop]) else num_valid
+
+    def rollback(self, num_tokens: int) -> None:
+        self._check()
+        if not 0 <= num_tokens <= self._num_accepted + self._ended:
+            raise ValueError(f"cannot undo {num_tokens} of {self._num_accepted + self._ended} tokens")
+        if num_tokens and self._ended:
+            self._ended = False
+            num_tokens -= 1
+        if num_tokens:
+            if not self._call("rollback", num_tokens):
+                self._fail_with(f"rollback of {num_tokens} failed: {message_of(self._native.get_error())}")
+            self._num_accepted -= num_tokens
+
+    def forced_tokens(self) -> list[int]:
+        self._check()
+        if self._ended:
+            return []
+        tokens: list[int] = self._call("compute_ff_tokens")
+        return tokens
+
+    def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
+        self._check()
+        num_valid = 0
+        try:
+            self.fill(rows[0])
+            for token_id in draft:
+                if self._ended or not bitmask.is_allowed(rows[num_valid], token_id):
+                    break
+                self.accept(token_id)
+                num_valid += 1
+                self.fill(rows[num_valid])
+        finally:
+            if self._error is None:
+                self.rollback(num_valid)
+        return DraftPlan(num_valid=num_valid, rows=rows[: num_valid + 1])
+
+    def parallel_filler(self, threads: int) -> ParallelFiller:
+        return _ParallelFiller(threads)
+
+    def clone(self) -> LLGuidanceMatcher:
+        self._check()
+        native = self._call("deep_copy")
+        return LLGuidanceMatcher(native, self._stop_ids, self._num_words, self._num_accepted, ended=self._ended)
+
+    def close(self) -> None:
+        self._error = self._error or "closed"
+        self._native = None
+
+    def _validate_text(self, token_ids: list[int]) -> int:
+        if not token_ids or self._call("is_stopped"):
+            return 0
+        return int(self._call("validate_tokens", token_ids))
+
+    def _accepting_after(self, token_ids: list[int]) -> bool:
+        if not token_ids:
+            return self.is_accepting
+        for token_id in token_ids:
+            self.accept(token_id)
+        accepting = self.is_accepting
+        self.rollback(len(token_ids))
+        return accepting
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise MatcherError(self._error)
+
+    def _call(self, method: str, *args: object) -> Any:
+        self._check()
+        try:
+            return getattr(self._native, method)(*args)
+        except BaseException as exc:  # noqa: BLE001 - panics are no Exception; others are raised again
+            self._fail(exc)
+
+    def _fail(self, exc: BaseException) -> NoReturn:
+        if not isinstance(exc, Exception) and not is_panic(exc):
+            raise exc
+        self._fail_with(message_of(exc))
+
+    def _fail_with(self, message: str) -> NoReturn:
+        self._error = message_of(message)
+        raise MatcherError(self._error)
+
+
+class _Wrapper:
+    """What ``LLTokenizer`` wants to know of a tokenizer."""
+
+    is_tokenizer_wrapper = True
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        vocabulary = tokenizer.vocabulary
+        self.tokens = list(vocabulary.tokens)
+        self.special_token_ids = sorted({*vocabulary.special_ids, *vocabulary.stop_ids})
+        self.eos_token_id = vocabulary.stop_ids[0]
+        self.bos_token_id = vocabulary.bos_id
+        self._encode = tokenizer.encode_text
+
+    def __call__(self, text: str) -> list[int]:
+        """Tokens of forced text, so that they are the canonical ones."""
+        return self._encode(text)
+
+
+class _ParallelFiller:
+    def __init__(self, threads: int) -> None:
+        self._executor = llguidance.LLExecutor(threads or None)
+
+    def fill(self, jobs: Sequence[tuple[Matcher, int]], rows: NDArray[np.int32]) -> None:
+        matchers = [(matcher, row) for matcher, row in jobs if isinstance(matcher, LLGuidanceMatcher)]
+        running = [(matcher, row) for matcher, row in matchers if matcher.is_running]
+        computed = len(running) > 1 and self._compute([(matcher.native, row) for matcher, row in running], rows)
+        for matcher, row in matchers:
+            with contextlib.suppress(MatcherError):  # the matcher holds it
+                if computed and matcher.is_running:
+                    matcher.check_filled(rows[row])
+                else:
+                    matcher.fill(rows[row])
+
+    def _compute(self, pairs: list[tuple[Any, int]], rows: NDArray[np.int32]) -> bool:
+        """False when the call failed as a whole: then one by one, so that only the culprit fails."""
+        try:
+            self._executor.unsafe_compute_mask_ptr(pairs, rows.ctypes.data, rows.strides[0], len(rows))
+        except BaseException as exc:
+            if not isinstance(exc, Exception) and not is_panic(exc):
+                raise
+            return False
+        return True

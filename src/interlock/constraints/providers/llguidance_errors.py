@@ -1,0 +1,38 @@
+"""llguidance's words for what went wrong, as errors of ours."""
+
+from __future__ import annotations
+
+import re
+
+from interlock.errors import InterlockError
+
+_MAX_MESSAGE_CHARS = 800
+_LIMIT = re.compile(
+    r"fuel|too (complex|many|large|big)|TooComplex|limit|lexer states|exceed|out of memory", re.IGNORECASE
+)
+
+
+def is_panic(exc: BaseException) -> bool:
+    """Whether ``exc`` is a panic of native code; those derive from ``BaseException`` and have no import path."""
+    return type(exc).__name__ == "PanicException"
+
+
+def message_of(error: BaseException | str) -> str:
+    """The first part of a native message: without parser state, grammar and stack trace."""
+    text = (
+        f"the grammar engine panicked: {error}"
+        if isinstance(error, BaseException) and is_panic(error)
+        else str(error)
+    )
+    text = re.split(r"\n<state>|\nStack backtrace", text)[0].strip()
+    return text[:_MAX_MESSAGE_CHARS] or "no message"
+
+
+def compile_error(message: str, stop_reason: str = "") -> InterlockError:
+    """The refusal of a grammar."""
+    text = message_of(message)
+    if stop_reason == "NoExtensionBias":
+        return InterlockError("invalid_grammar", "the grammar matches nothing")
+    if _LIMIT.search(text) or "TooComplex" in stop_reason:
+        return InterlockError("constraint_too_complex", f"the constraint exceeds a limit: {text}")
+    return InterlockError("invalid_grammar", text)

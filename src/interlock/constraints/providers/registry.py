@@ -1,0 +1,34 @@
+"""Grammar engines by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from interlock.constraints.providers.base import Provider
+from interlock.core.tokenizer import Tokenizer
+from interlock.errors import InterlockError
+
+
+def _llguidance(tokenizer: Tokenizer) -> Provider:
+    from interlock.constraints.providers.llguidance import LLGuidanceProvider
+
+    return LLGuidanceProvider(tokenizer)
+
+
+def _fake(tokenizer: Tokenizer) -> Provider:
+    from interlock.constraints.providers.fake import FakeProvider
+
+    return FakeProvider(tokenizer)
+
+
+PROVIDERS: dict[str, Callable[[Tokenizer], Provider]] = {"llguidance": _llguidance, "fake": _fake}
+
+
+def create_provider(name: str, tokenizer: Tokenizer) -> Provider:
+    """The provider of that name over ``tokenizer``'s vocabulary. Raises ``InterlockError`` that lists the names."""
+    factory = PROVIDERS.get(name)
+    if factory is None:
+        raise InterlockError(
+            "invalid_value", f"unknown grammar engine {name!r}; there are {', '.join(PROVIDERS)}"
+        )
+    return factory(tokenizer)
