@@ -1,0 +1,119 @@
+"""What goes wrong in one request stays in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.core.sampling import SamplingParams
+from interlock.runners.fake import Faults
+
+POISON = 200
+PROMPTS = ["alpha", "beta is longer than one chunk of the budget", "g", "delta"]
+
+
+def solo_ids(bench, prompt: str, **fields) -> list[int]:
+    b = bench()
+    name = b.submit(prompt, **fields)
+    b.run()
+    return b.ids(name)
+
+
+def test_a_matcher_that_fails_ends_its_request_only(bench):
+    b = bench()
+    broken = b.submit(answers=[["97", "error"]])
+    fine, free = b.submit(answers=["ab"]), b.submit("free")
+    b.run()
+    assert [b.finish(name) for name in (broken, fine, free)] == ["error matcher_failed", "stop", "length"]
+    assert b.ids(free) == solo_ids(bench, "free")
+
+
+def test_logits_that_are_not_numbers_end_their_request_only(bench):
+    b = bench(faults=Faults(nan_after_ids={POISON}))
+    broken, fine = b.submit([1, POISON]), b.submit("fine")
+    b.run()
+    assert [b.finish(name) for name in (broken, fine)] == ["error sampling_failed", "length"]
+    assert b.ids(fine) == solo_ids(bench, "fine")
+
+
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("budget", [4, 16, 512])
+def test_a_pass_that_fails_ends_the_culprit_only(bench, place: int, budget: int):
+    b = bench(faults=Faults(poison_ids={POISON}), slots=5, budget=budget)
+    sampling = SamplingParams(temperature=1.0, seed=3, frequency_penalty=0.5)
+    # Ids that are not poison, for those that live on: a grammar over letters, and a mask-free greedy prefix.
+    fields = {"sampling": sampling, "answers": ["abcd", "axyz", "qrst"]}
+    prompts: list = list(PROMPTS)
+    prompts.insert(place, [65, 66, POISON, 67])
+    names = [b.submit(prompt, **fields) for prompt in prompts]
+    b.wait_for_grammar()
+    b.run()
+    culprit = names.pop(place)
+    assert b.finish(culprit) == "error forward_failed"
+    assert [b.finish(name) for name in names] == ["stop"] * 4
+    assert [b.ids(name) for name in names] == [solo_ids(bench, prompt, **fields) for prompt in PROMPTS]
+
+
+def test_a_culprit_is_found_in_the_middle_of_its_output(bench, says):
+    b = bench(logits=says("abcdefgh"), faults=Faults(poison_ids={ord("d")}))
+    culprit = b.submit(">")
+    others = [b.submit(">", max_tokens=3) for _ in range(2)]
+    b.run()
+    assert b.finish(culprit) == "error forward_failed"
+    assert b.text(culprit) == "abcd"
+    assert [(b.text(name), b.finish(name)) for name in others] == [("abc", "length")] * 2
+
+
+def test_a_fault_that_passes_costs_nobody_anything(bench):
+    b = bench(faults=Faults(fail_launches={0, 3}))
+    names = [b.submit(prompt) for prompt in PROMPTS]
+    b.run()
+    assert [b.ids(name) for name in names] == [solo_ids(bench, prompt) for prompt in PROMPTS]
+
+
+def test_requests_that_arrive_while_a_culprit_is_searched_run_afterwards(bench):
+    b = bench(faults=Faults(poison_ids={POISON}), slots=4)
+    early = [b.submit([POISON]), b.submit("early")]
+    b.step()
+    late = b.submit("late")
+    b.run()
+    assert [b.finish(name) for name in (*early, late)] == ["error forward_failed", "length", "length"]
+
+
+def test_a_suspect_can_be_aborted(bench):
+    b = bench(faults=Faults(poison_ids={POISON}))
+    names = [b.submit([POISON]), b.submit("other")]
+    b.step()
+    for name in names:
+        b.core.abort(name)
+    late = b.submit("late")
+    b.run()
+    assert [b.finish(name) for name in (*names, late)] == ["abort", "abort", "length"]
+
+
+def test_after_an_unexpected_exception_everything_ends_and_work_goes_on(bench, monkeypatch):
+    b = bench()
+    b.provider.gate.clear()
+    names = [b.submit("a"), b.submit("b", answers=["xy"])]
+    b.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(b.core, "_sampling_rows", lambda _: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            b.core.step()
+    b.core.reset("division by zero")
+    b.core.check()
+    b.step()
+    assert [b.finish(name) for name in names] == ["error internal_error"] * 2
+    b.provider.gate.set()
+    b.wait_for_grammar()
+    late = b.submit("late", answers=["xy"])
+    b.run()
+    assert b.text(late) == "xy"
+
+
+def test_all_can_be_ended_with_one_reason(bench):
+    b = bench(slots=1)
+    names = [b.submit("a"), b.submit("b"), b.submit("c", answers=["x"])]
+    b.step()
+    b.core.fail_all("shutting_down", "the server is stopping")
+    b.run()
+    assert [b.finish(name) for name in names] == ["error shutting_down"] * 3
