@@ -11,6 +11,10 @@ from typing import Literal
 
 from interlock.core.constraint import ArgumentSyntaxName
 
+Thinking = Literal["none", "open", "closed", "optional"]
+"""How a turn begins. none: the model does not think. open: the prompt ends inside thinking. closed: thinking is
+switched off or already over. optional: the model itself may open it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -72,25 +76,32 @@ class ToolCallSyntax:
 
     @property
     def opener(self) -> str:
-        """Text of the first marker: what switches free text to a call."""
-        for piece in (*self.section_open, *self.call):
-            if isinstance(piece, Mark):
-                return piece.text
-        raise ValueError("a tool call syntax needs a marker")
+        """Text of the first marker of a turn's calls: what switches free text to calls."""
+        return _first_mark((*self.section_open, *self.call))
+
+    @property
+    def call_opener(self) -> str:
+        """Text of the first marker of one call."""
+        return _first_mark(self.call)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningFormat:
-    """How a family thinks. ``after_close`` is the white space the family writes after ``close``.
+    """How a family thinks.
 
-    enabled_kwarg: template variable that switches thinking. closed_by_tool_call: a call's opener ends
-    thinking without ``close``.
+    after_open, before_close, after_close: white space the family writes there; it is no part of the
+    reasoning nor of the answer. enabled_kwarg: template variable that switches thinking. history_key: where
+    the template looks for the reasoning of earlier turns. closed_by_tool_call: a call's opener ends thinking
+    without ``close``.
     """
 
     open: str
     close: str
+    after_open: str = "\n"
+    before_close: str = "\n"
     after_close: str = "\n\n"
     enabled_kwarg: str = "enable_thinking"
+    history_key: str = "reasoning_content"
     closed_by_tool_call: bool = False
 
 
@@ -109,22 +120,11 @@ class ToolPrompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFacts:
-    """What is known of a model at load, for the choice of its family."""
-
-    architecture: str = ""
-    name: str = ""
-    chat_template: str = ""
-    special_tokens: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFamily:
     """One declaration.
 
-    name, aliases: what ``--family`` takes. template_markers: all of these in a chat template select the
-    family. tool_prompt: set where the model's own template does not show tools. stop_tokens: spellings of
-    tokens that end a turn, in addition to the vocabulary's.
+    name, aliases: what ``--family`` takes. tool_prompt: set where the model's own template does not show
+    tools. stop_tokens: spellings of tokens that end a turn, in addition to the vocabulary's.
     """
 
     name: str
@@ -133,5 +133,11 @@ class ModelFamily:
     tool_calls: ToolCallSyntax
     reasoning: ReasoningFormat | None = None
     tool_prompt: ToolPrompt | None = None
-    template_markers: tuple[str, ...] = ()
     stop_tokens: tuple[str, ...] = ()
+
+
+def _first_mark(pieces: tuple[Piece, ...]) -> str:
+    for piece in pieces:
+        if isinstance(piece, Mark):
+            return piece.text
+    raise ValueError("a tool call syntax needs a marker")

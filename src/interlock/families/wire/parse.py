@@ -1,0 +1,388 @@
+"""The model's text to events, as it arrives.
+
+One machine reads everything, a character only once, and any split of the text gives the same events (compared
+with neighbouring deltas joined). Its rules:
+
+Markers. A marker that is a token of the vocabulary is recognised by its id; the same characters spelt with
+ordinary tokens are text. Other markers are matched as text, which is held back only while it may become one.
+
+Reasoning. The opening marker before any answer begins it, the closing one ends it. Repeated opening markers,
+and either marker inside an answer, are dropped. A call's opener inside reasoning is reasoning, unless the
+family says that it ends it.
+
+Calls. Inside a call the JSON scanner alone decides what is structure: markers in strings are data. Arguments are
+passed on as the model wrote them. A call is announced once its name and the first character of its arguments
+are known. Names that no tool has are passed on.
+
+- What turns out to be no call before it was announced is answer text, opener included.
+- After that it is an ``InterlockError`` (``invalid_model_output``), and so is a normal end inside the call.
+- A call whose name and arguments are whole is whole: its closing braces and markers may be missing.
+- A call that was cut off gets no end; if it was not yet announced, it is announced if its name is known.
+
+White space. What the family writes around reasoning and between calls belongs to the markup. White space between
+an answer and a call: one separator is markup, the rest is text. White space after a call is text only if text
+follows.
+
+Errors are raised by the next call of ``push_*`` or ``finish``, so no event before them is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+from uuid import uuid4
+
+from interlock.core.events import (
+    ParserEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from interlock.core.tools import Tool
+from interlock.errors import InterlockError
+from interlock.families.base import Mark, ModelFamily, ReasoningFormat, Thinking
+from interlock.families.wire.call_reader import CallReader, call_closers
+from interlock.families.wire.json_scan import JsonError, skip_space
+from interlock.families.wire.markers import MarkerMatcher, TrailingSpace
+
+ToolParsing = Literal["parse", "hide", "ignore"]
+_Kind = Literal["think", "end_think", "section", "call"]
+
+
+def call_id() -> str:
+    """A fresh id in OpenAI's style."""
+    return f"call_{uuid4().hex}"
+
+
+class StreamParser:
+    """Reads one answer. Not thread-safe."""
+
+    def __init__(
+        self,
+        family: ModelFamily,
+        *,
+        special_tokens: Mapping[int, str] | None,
+        thinking: Thinking,
+        tools: ToolParsing,
+        declared: tuple[Tool, ...] = (),
+        new_id: Callable[[], str] = call_id,
+    ) -> None:
+        """special_tokens: id to spelling; ``None`` matches every marker as text. tools: ``parse`` calls,
+        ``hide`` them, or ``ignore`` their markers. declared: the tools, for families whose arguments can
+        only be read by their types. new_id: makes the ids of calls.
+        """
+        self.declared = declared
+        self._special_tokens = special_tokens or {}
+        self._syntax = family.tool_calls
+        self._format = family.reasoning or ReasoningFormat(open="", close="")
+        self._hidden = tools == "hide"
+        self._ignored = tools == "ignore"
+        self._new_id = new_id
+
+        self._kinds = _kinds(family, thinking, tools)
+        self._tokens = frozenset(self._special_tokens.values())
+        in_thought = ("think", "end_think", "call" if self._format.closed_by_tool_call else "end_think")
+        self._thought_kinds = {text: kind for text, kind in self._kinds.items() if kind in in_thought}
+        self._answer_marks = MarkerMatcher(self._kinds.keys() - self._tokens)
+        self._thought_marks = MarkerMatcher(self._thought_kinds.keys() - self._tokens)
+        self._closers = call_closers(self._syntax)
+
+        self._events: list[ParserEvent] = []
+        self._error: InterlockError | None = None
+        self._pending = ""  # may be the beginning of a marker
+        self._skip = ""  # white space of the markup that may come next
+        self._space = TrailingSpace()
+        self._answered = False  # an answer or a call was seen
+        self._fresh = True  # no answer text since the beginning or the last call
+        self._num_calls = 0
+        self._reader: CallReader | None = None
+        self._raw: list[str] = []  # text of a call that is not announced
+        self._announced = False
+        self._num_closers = 0  # closing markers seen after a call
+        self._read: Callable[[str, int], int] = self._read_answer
+        if thinking == "open":
+            self._begin_thought()
+
+    @property
+    def in_reasoning(self) -> bool:
+        return self._read == self._read_thought
+
+    @property
+    def in_call(self) -> bool:
+        """Inside a call that is not whole."""
+        return self._reader is not None and not self._reader.parts.is_whole
+
+    def push_text(self, text: str) -> list[ParserEvent]:
+        """Events of the next text; ``text`` comes from ordinary tokens."""
+        self._begin_push()
+        text, self._pending = self._pending + text, ""
+        pos = 0
+        while pos < len(text) and self._error is None:
+            pos = self._read(text, pos)
+        return self._events
+
+    def push_token(self, token_id: int, spelling: str) -> list[ParserEvent]:
+        """Events of a special token. One that is no marker here is text."""
+        self._begin_push()
+        spelling = self._special_tokens.get(token_id, spelling)
+        self._flush_pending()
+        if self._read == self._read_call:
+            self._call_token(spelling)
+        else:
+            self._token(spelling)
+        return self._events
+
+    def finish(self, truncated: bool) -> list[ParserEvent]:
+        """Last events. truncated: the answer was cut off, it did not end by itself."""
+        self._begin_push()
+        if self._read == self._read_closers:
+            self._pending = ""  # the beginning of a closing marker of a whole call
+        self._flush_pending()
+        if self._reader is not None:
+            self._finish_call(self._reader, truncated)
+        held = self._space.take()
+        if self.in_reasoning:
+            self._emit_thought(held)
+        elif not (self._fresh and self._num_calls):
+            self._emit_answer(held)
+        if self._error is not None:
+            raise self._error
+        return self._events
+
+    def _begin_push(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._events = []
+
+    def _flush_pending(self) -> None:
+        text, self._pending = self._pending, ""
+        if text and self.in_reasoning:
+            self._emit_thought(self._space.push(text))
+        elif text:
+            self._read = self._read_answer
+            self._answer_text(text)
+
+    def _token(self, spelling: str) -> None:
+        """A special token outside calls."""
+        self._skip = ""
+        if self._read == self._read_closers and spelling == self._closers[self._num_closers]:
+            self._closer_seen()
+            return
+        if self.in_reasoning:
+            if spelling in self._thought_kinds:
+                self._thought_mark(spelling)
+            else:
+                self._emit_thought(self._space.push(spelling))
+            return
+        self._read = self._read_answer
+        if spelling in self._kinds:
+            self._answer_mark(spelling)
+        else:
+            self._answer_text(spelling)
+
+    # answer
+
+    def _read_answer(self, text: str, pos: int) -> int:
+        pos = self._skipped(text, pos)
+        match = self._answer_marks.find(text, pos)
+        if match is not None:
+            self._answer_text(text[pos : match.start()])
+            self._answer_mark(match[0])
+            return match.end()
+        end = self._answer_marks.plain_end(text, pos)
+        self._answer_text(text[pos:end])
+        self._pending = text[end:]
+        return len(text)
+
+    def _answer_text(self, text: str) -> None:
+        out = self._space.push(text)
+        if self._ignored and (out or self._answered):
+            out += self._space.take()
+        self._emit_answer(out)
+
+    def _answer_mark(self, mark: str) -> None:
+        match self._kinds[mark]:
+            case "think" if not self._answered:
+                self._space.take()
+                self._begin_thought()
+            case "section":
+                self._markup_space()
+            case "call":
+                self._raw = [self._markup_space(), mark]
+                self._reader = CallReader(self._syntax, self._tokens)
+                self._read = self._read_call
+            case _:
+                pass
+
+    def _markup_space(self) -> str:
+        """Give out white space before markup, but for what belongs to the markup; that is returned."""
+        held = self._space.take()
+        text = "" if self._fresh else held.removesuffix(self._syntax.separator)
+        self._emit_answer(text)
+        return held[len(text) :]
+
+    def _emit_answer(self, text: str) -> None:
+        if text:
+            self._answered, self._fresh = True, False
+            self._events.append(TextDelta(text=text))
+
+    # reasoning
+
+    def _begin_thought(self) -> None:
+        self._read = self._read_thought
+        self._skip = self._format.after_open
+
+    def _read_thought(self, text: str, pos: int) -> int:
+        pos = self._skipped(text, pos)
+        match = self._thought_marks.find(text, pos)
+        if match is not None:
+            self._emit_thought(self._space.push(text[pos : match.start()]))
+            self._thought_mark(match[0])
+            return match.end()
+        end = self._thought_marks.plain_end(text, pos)
+        self._emit_thought(self._space.push(text[pos:end]))
+        self._pending = text[end:]
+        return len(text)
+
+    def _thought_mark(self, mark: str) -> None:
+        kind = self._thought_kinds[mark]
+        if kind == "think":
+            self._skip = self._format.after_open
+            return
+        self._emit_thought(self._space.take().removesuffix(self._format.before_close))
+        self._read = self._read_answer
+        if kind == "call":
+            self._answer_mark(mark)
+        else:
+            self._skip = self._format.after_close
+
+    def _emit_thought(self, text: str) -> None:
+        if text:
+            self._events.append(ReasoningDelta(text=text))
+
+    def _skipped(self, text: str, pos: int) -> int:
+        """``pos`` after the white space of the markup that is expected here."""
+        while self._skip and pos < len(text):
+            if text[pos] != self._skip[0]:
+                self._skip = ""
+                break
+            self._skip = self._skip[1:]
+            pos += 1
+        return pos
+
+    # calls
+
+    def _read_call(self, text: str, pos: int) -> int:
+        assert self._reader is not None
+        try:
+            end = self._reader.feed(text, pos)
+        except JsonError as error:
+            self._raw.append(text[pos : error.at])
+            self._broken(self._reader)
+            return error.at
+        self._raw.append(text[pos:end])
+        self._publish(self._reader)
+        return end
+
+    def _call_token(self, spelling: str) -> None:
+        assert self._reader is not None
+        if self._reader.feed_token(spelling):
+            self._raw.append(spelling)
+            self._publish(self._reader)
+            return
+        end = self._read_call(spelling, 0)  # a token inside a string is data
+        if end == 0 and self._error is None:
+            self._token(spelling)
+        elif end < len(spelling) and self._error is None:
+            self._answer_text(spelling[end:])
+
+    def _publish(self, reader: CallReader) -> None:
+        parts = reader.parts
+        if not self._hidden and parts.name is not None and parts.has_arguments:
+            if not self._announced:
+                self._announce(parts.name)
+            text = parts.take()
+            if text:
+                self._events.append(ToolCallArguments(index=self._num_calls, text=text))
+            self._raw.clear()
+        if reader.is_complete:
+            self._end_call()
+
+    def _announce(self, name: str) -> None:
+        self._announced = True
+        self._events.append(ToolCallStart(index=self._num_calls, id=self._new_id(), name=name))
+
+    def _end_call(self) -> None:
+        if self._announced:
+            self._events.append(ToolCallEnd(index=self._num_calls))
+        self._num_calls += 1
+        self._answered = self._fresh = True
+        self._num_closers = 0
+        self._leave_call(self._read_closers if self._closers else self._read_answer)
+
+    def _leave_call(self, then: Callable[[str, int], int]) -> None:
+        self._reader = None
+        self._announced = False
+        self._raw = []
+        self._read = then
+
+    def _broken(self, reader: CallReader) -> None:
+        """The text is no call from here on."""
+        if reader.parts.is_whole:
+            self._publish(reader)
+            self._end_call()
+        elif self._announced:
+            name = reader.parts.name
+            self._error = InterlockError(
+                "invalid_model_output",
+                f"the model's call of {name!r} is not a JSON object as its family writes it",
+            )
+        else:
+            text = "".join(self._raw)
+            self._leave_call(self._read_answer)
+            self._answer_text(text)
+
+    def _finish_call(self, reader: CallReader, truncated: bool) -> None:
+        if not truncated:
+            self._broken(reader)
+        elif not self._hidden and not self._announced and reader.parts.name is not None:
+            self._announce(reader.parts.name)
+
+    def _read_closers(self, text: str, pos: int) -> int:
+        start, pos = pos, skip_space(text, pos)
+        self._space.push(text[start:pos])
+        closer = self._closers[self._num_closers]
+        if pos == len(text):
+            return pos
+        if closer not in self._tokens:
+            if text.startswith(closer, pos):
+                self._closer_seen()
+                return pos + len(closer)
+            if len(text) - pos < len(closer) and closer.startswith(text[pos:]):
+                self._pending = text[pos:]
+                return len(text)
+        self._read = self._read_answer
+        return pos
+
+    def _closer_seen(self) -> None:
+        self._space.take()
+        self._num_closers += 1
+        if self._num_closers == len(self._closers):
+            self._read = self._read_answer
+
+
+def _kinds(family: ModelFamily, thinking: Thinking, tools: ToolParsing) -> dict[str, _Kind]:
+    """What each marker means in this answer."""
+    kinds: dict[str, _Kind] = {}
+    if tools != "ignore":
+        syntax = family.tool_calls
+        for piece in (*syntax.section_open, *syntax.section_close):
+            if isinstance(piece, Mark):
+                kinds[piece.text] = "section"
+        kinds[syntax.call_opener] = "call"
+    if family.reasoning is not None and thinking != "none":
+        kinds[family.reasoning.open] = "think"
+        kinds[family.reasoning.close] = "end_think"
+    return kinds

@@ -1,0 +1,72 @@
+"""What a chat template can take, found by asking it: each quirk is seen in what a probe renders to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.errors import InterlockError
+from interlock.families.wire.template import ChatTemplate
+
+_PROBE = "interlock probe"
+_USER: Mapping[str, Any] = {"role": "user", "content": "a question"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateQuirks:
+    """knows_system, knows_developer: a first message of that role reaches the prompt. tools_required: ``tools``
+    must be a list, also where there are none. description_required: each tool needs a description."""
+
+    knows_system: bool
+    knows_developer: bool
+    tools_required: bool
+    description_required: bool
+
+
+def find_quirks(template: ChatTemplate) -> TemplateQuirks:
+    """Probe ``template`` with a few short conversations."""
+    tools_required = _renders(template, [_USER], None) is None and _renders(template, [_USER], []) is not None
+    no_tools: Sequence[Mapping[str, Any]] | None = [] if tools_required else None
+    return TemplateQuirks(
+        knows_system=_shows_role(template, "system", no_tools),
+        # Templates that print any role would show a word that their model never saw.
+        knows_developer="developer" in template.source and _shows_role(template, "developer", no_tools),
+        tools_required=tools_required,
+        description_required=_renders(template, [_USER], [probe_tool(None)]) is None
+        and _renders(template, [_USER], [probe_tool("")]) is not None,
+    )
+
+
+def shows_call(template: ChatTemplate, name: str, arguments: Mapping[str, Any], spelling: str) -> bool:
+    """Whether the template writes a call in an earlier turn as ``spelling``."""
+    function = {"name": name, "arguments": arguments}
+    call = {"id": "call_0", "type": "function", "function": function}
+    turns = [
+        _USER,
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "a result", "name": name, "tool_call_id": "call_0"},
+    ]
+    text = _renders(template, turns, [probe_tool("a tool", name)])
+    return text is not None and spelling in text
+
+
+def probe_tool(description: str | None, name: str = "probe") -> dict[str, Any]:
+    """A tool as templates see it."""
+    described = {} if description is None else {"description": description}
+    parameters = {"type": "object", "properties": {"key": {"type": "string", "description": "a key"}}}
+    return {"type": "function", "function": {"name": name, **described, "parameters": parameters}}
+
+
+def _shows_role(template: ChatTemplate, role: str, tools: Sequence[Mapping[str, Any]] | None) -> bool:
+    text = _renders(template, [{"role": role, "content": _PROBE}, _USER], tools)
+    return text is not None and _PROBE in text
+
+
+def _renders(
+    template: ChatTemplate, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+) -> str | None:
+    try:
+        return template.render(messages, tools)
+    except InterlockError:
+        return None
