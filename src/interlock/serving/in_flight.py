@@ -56,7 +56,8 @@ class InFlight:
     async def drain(self, timeout_s: float) -> bool:
         """Wait for the last one to leave; False when some are left after ``timeout_s``."""
         try:
-            await asyncio.wait_for(self._empty.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._empty.wait()
         except TimeoutError:
             return False
         return True

@@ -42,7 +42,7 @@ class OutputRules:
 
     constrained: the answer is held to a grammar. max_calls: calls to show; where another one begins, the
     answer ends (``None``: no limit). include_reasoning: show reasoning. reasoning_is_text: the family's
-    reasoning markers are ordinary text in this vocabulary.
+    reasoning markers are ordinary text in this vocabulary. silent_ids: special tokens that nobody is to see.
     """
 
     stop: tuple[str, ...] = ()
@@ -50,6 +50,7 @@ class OutputRules:
     max_calls: int | None = None
     include_reasoning: bool = True
     reasoning_is_text: bool = False
+    silent_ids: frozenset[int] = frozenset()
 
 
 class OutputProcessor:
@@ -125,10 +126,8 @@ class OutputProcessor:
     def _push_text(self, text: str) -> None:
         for piece in text if self._one_by_one else (text,):
             self._fed += len(piece)
-            if self._parser.in_reasoning:
-                self._pass(piece)
-                continue
-            self._pass(self._stops.push(piece))
+            in_reasoning = self._parser.in_reasoning
+            self._pass(piece if in_reasoning else self._stops.push(piece))
             self._stopped = self._stops.matched
             if self._stopped:
                 return
@@ -142,7 +141,8 @@ class OutputProcessor:
             return
         self._fed += 1
         self._passed += 1
-        self._emit(self._parser.push_token(token.token_id, token.spelling))
+        if token.token_id not in self._rules.silent_ids:
+            self._emit(self._parser.push_token(token.token_id, token.spelling))
 
     def _pass(self, text: str) -> None:
         self._passed += len(text)

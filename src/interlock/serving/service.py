@@ -10,6 +10,7 @@ from interlock.config import HttpConfig
 from interlock.core.constraint import ConstraintSpec, LoweredConstraint
 from interlock.core.request import GenerateRequest
 from interlock.errors import InterlockError
+from interlock.families.base import Mark
 from interlock.families.wire.parse import StreamParser
 from interlock.metrics import Metrics
 from interlock.resolve.resolve import Resolved, resolve
@@ -33,6 +34,7 @@ class GenerationService:
         self._metrics = metrics
         self._timeout_s = http.request_timeout_s
         self._special_tokens = {token_id: text for text, token_id in model.tokenizer.special_tokens.items()}
+        self._silent_ids = _silent_ids(model)
         self.lifecycle = Lifecycle(
             model.engine, model.compile_pool, InFlight(http.max_concurrent, metrics.in_flight), http.drain_s
         )
@@ -113,6 +115,7 @@ class GenerationService:
             include_reasoning=resolved.include_reasoning,
             reasoning_is_text=reasoning is not None
             and not {reasoning.open, reasoning.close} <= set(self._special_tokens.values()),
+            silent_ids=self._silent_ids,
         )
         return OutputProcessor(rules, self._model.tokenizer.vocabulary, parser)
 
@@ -123,6 +126,17 @@ class GenerationService:
         if constraint.notes:
             _log.info("request %s: %s", resolved.engine_request.request_id, "; ".join(constraint.notes))
         return resolved.notes + constraint.notes
+
+
+def _silent_ids(model: ServedModel) -> frozenset[int]:
+    """Control tokens that mean nothing to the family."""
+    calls, reasoning = model.family.tool_calls, model.family.reasoning
+    pieces = (*calls.section_open, *calls.call, *calls.section_close)
+    markers = {piece.text for piece in pieces if isinstance(piece, Mark)}
+    if reasoning is not None:
+        markers |= {reasoning.open, reasoning.close}
+    known = {token_id for text, token_id in model.tokenizer.special_tokens.items() if text in markers}
+    return model.tokenizer.vocabulary.control_ids - known
 
 
 def _num_characters(request: GenerateRequest) -> int:

@@ -22,17 +22,17 @@ from interlock.core.events import (
     ToolCallStart,
 )
 from interlock.core.tools import Tool
-from interlock.families.registry import by_name
+from interlock.families.qwen3 import FAMILY
 from interlock.families.wire.parse import StreamParser
 from interlock.serving.output import OutputProcessor, OutputRules
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
-FAMILY = by_name("qwen3")
 TOKENS = byte_tokenizer()  # the family's markers are tokens
 TEXT = byte_tokenizer(special_tokens=("<|im_end|>",))  # the family's markers are text
 VOCABULARIES = pytest.mark.parametrize("tokenizer", [TOKENS, TEXT], ids=["token markers", "text markers"])
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": "1é2", "b": [3]}}\n</tool_call>'
 SECOND = '<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>'
+ARGUMENTS = {"a": "1é2", "b": [3]}
 DECLARED = (Tool(name="f"), Tool(name="g"))
 
 
@@ -91,7 +91,7 @@ def test_a_call_with_text_before_it_ends_with_tool_calls(tokenizer, block):
     answer = Reader(tokenizer).read("Let me see. " + CALL, block=block)
     assert answer.reason == "tool_calls"
     assert answer.text.strip() == "Let me see."
-    assert json.loads(answer.joined(ToolCallArguments)) == {"a": "1é2", "b": [3]}
+    assert json.loads(answer.joined(ToolCallArguments)) == ARGUMENTS
     assert (answer.calls(ToolCallStart), answer.calls(ToolCallEnd)) == ([0], [0])
 
 
@@ -104,27 +104,39 @@ def test_text_ends_with_stop(tokenizer):
 @VOCABULARIES
 def test_a_call_cut_at_any_length_is_never_presented_as_whole(tokenizer):
     ids = tokenizer.encode("Hm. " + CALL)
+    ended = []
     for count in range(len(ids) + 1):
         answer = Reader(tokenizer).read(ids[:count], "length")
         assert answer.reason == "length"
-        whole = count == len(ids)
-        assert answer.calls(ToolCallEnd) == [0] * whole
-        if not whole:
-            with pytest.raises(ValueError):
-                json.loads(answer.joined(ToolCallArguments) + "\x00")  # never more than a part
+        ended.append(answer.calls(ToolCallEnd) == [0])
+        if ended[-1]:
+            assert json.loads(answer.joined(ToolCallArguments)) == ARGUMENTS
+    head = "Hm. " + CALL[: CALL.index("}}") + 1]
+    assert not any(ended[: len(tokenizer.encode(head))])
+    assert ended[-1]
 
 
 @VOCABULARIES
 def test_a_call_cut_by_any_stop_string_is_never_presented_as_whole(tokenizer):
-    body = CALL.removeprefix("<tool_call>").removesuffix("</tool_call>")
+    body = CALL.removeprefix("<tool_call>").removesuffix("\n</tool_call>")
+    whole_at = body.index("}}") + 1
     for width in (1, 3):
         for start in range(len(body) - width + 1):
             stop = body[start : start + width]
             if tokenizer is TEXT and stop in "<tool_call>":
                 continue  # it ends plain text before there is a call
             answer = Reader(tokenizer, stop=(stop,)).read(CALL)
-            assert answer.reason == "length", stop
-            assert answer.calls(ToolCallEnd) == [], stop
+            if body.index(stop) < whole_at:
+                assert answer.reason == "length", stop
+                assert answer.calls(ToolCallEnd) == [], stop
+            else:
+                assert answer.reason == "tool_calls", stop
+                assert json.loads(answer.joined(ToolCallArguments)) == ARGUMENTS
+
+
+def test_a_stop_string_between_the_arguments_and_the_end_of_a_constrained_call_is_a_cut():
+    answer = Reader(constrained=True, stop=("\n</",)).read(CALL + "\n</", is_accepting=True)
+    assert answer.reason == "length"
 
 
 @VOCABULARIES
@@ -235,7 +247,7 @@ def test_an_engine_error_fails_the_answer(failure, code):
 
 
 def test_a_parser_error_fails_the_answer_alone():
-    answer = Reader().read("<tool_call>\nnot a call at all</tool_call>")
+    answer = Reader().read('<tool_call>\n{"name": "f", "arguments": {"a": nonsense')
     assert isinstance(answer.end, Failed)
     assert answer.end.error.code == "invalid_model_output"
     assert answer.processor.finished
@@ -258,6 +270,12 @@ def test_hidden_calls_leave_no_trace_in_events_or_reason(tokenizer):
     answer = Reader(tokenizer, tools="hide").read("Hm. " + CALL)
     assert (answer.text.strip(), answer.reason) == ("Hm.", "stop")
     assert answer.calls(ToolCallStart) == []
+
+
+def test_control_tokens_are_never_shown_and_other_special_tokens_are_text():
+    control = TOKENS.special_tokens["<|im_start|>"]
+    answer = Reader(tools="ignore", silent_ids=frozenset((control,))).read("a<|im_start|>b<tool_call>c")
+    assert answer.text == "ab<tool_call>c"
 
 
 def test_a_character_cut_by_the_end_becomes_one_replacement():

@@ -241,7 +241,7 @@ async def test_an_engine_that_ends_without_a_reason_is_an_error(world, monkeypat
 
 
 async def test_invalid_model_output_fails_the_stream_and_aborts_the_engine(world):
-    made = await world("<tool_call>\nnonsense</tool_call> and much more text")
+    made = await world('<tool_call>\n{"name": "f", "arguments": {"a": nonsense and much more text')
     events = await made.answer(tools=(F,))
     assert events[-1].error.code == "invalid_model_output"
     assert made.engine.aborted == ["r0"]
@@ -276,6 +276,11 @@ async def test_a_call_cut_by_max_tokens_is_not_whole_at_any_length(world):
         events = await made.answer(tools=(F,), max_tokens=max_tokens)
         assert events[-1].reason == "length"
     assert not any(isinstance(event, ToolCallEnd) for event in events[:-2])
+
+
+async def test_a_control_token_in_the_output_is_not_shown(world):
+    made = await world("a<|im_start|>b")
+    assert "".join(event.text for event in (await made.answer())[:-1]) == "ab"
 
 
 async def test_concurrent_answers_do_not_mix(world):
@@ -318,6 +323,12 @@ async def test_stopping_refuses_new_requests_and_waits_for_running_ones(world):
     await stopping
     assert not made.pool.running
     assert made.engine.phase == "stopping"
+
+
+async def test_stopping_without_requests_waits_for_nothing(world, caplog):
+    made = await world("a", drain_s=0.0)
+    await made.service.lifecycle.stop()
+    assert "unfinished" not in caplog.text
 
 
 async def test_what_is_not_done_after_the_drain_time_ends_with_an_error(world):
