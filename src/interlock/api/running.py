@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
@@ -23,7 +23,8 @@ FIRST_EVENT_S = 5.0
 
 
 class RunningRequest:
-    """An async context manager. Leaving it ends the request, unless ``detach`` moved that duty."""
+    """An async context manager, and the iterator of its events. Leaving it ends the request, unless
+    ``detach`` moved that duty."""
 
     def __init__(self, context: ApiContext, endpoint: str) -> None:
         self._context = context
@@ -32,6 +33,7 @@ class RunningRequest:
         self._events: AsyncIterator[Event] | None = None
         self._first: asyncio.Future[Event] | None = None
         self._generation: Generation | None = None
+        self._ended = False
         self._detached = False
         self._closed = False
 
@@ -48,22 +50,24 @@ class RunningRequest:
     async def start_stream(self, request: GenerateRequest, *, first_event_s: float = FIRST_EVENT_S) -> None:
         """``start``, and wait a while for the first event. Raises its error if it is ``Failed``."""
         await self.start(request)
-        self._first = asyncio.ensure_future(self._next())
+        self._first = asyncio.ensure_future(self._pull())
         await asyncio.wait({self._first}, timeout=first_event_s)
         if self._first.done() and isinstance(event := self._first.result(), Failed):
             raise event.error
 
-    async def events(self) -> AsyncGenerator[Event, None]:
-        """All events, the last one ``Finished`` or ``Failed``. Anything unexpected becomes a ``Failed``."""
-        while True:
-            event = await self._next_or_failure()
-            if isinstance(event, Finished):
-                self._outcome = "ok"
-            elif isinstance(event, Failed):
-                self._outcome = event.error.code
-            yield event
-            if isinstance(event, Finished | Failed):
-                return
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        """Events, the last one ``Finished`` or ``Failed``. Anything unexpected becomes a ``Failed``."""
+        if self._ended:
+            raise StopAsyncIteration
+        first, self._first = self._first, None
+        event = await (self._pull() if first is None else first)
+        if isinstance(event, Finished | Failed):
+            self._ended = True
+            self._outcome = event.error.code if isinstance(event, Failed) else "ok"
+        return event
 
     def detach(self) -> Callable[[], Awaitable[None]]:
         """The caller takes over and must await the result once; leaving the context then does nothing."""
@@ -96,16 +100,10 @@ class RunningRequest:
         if error is not None or not self._detached:
             await self.aclose()
 
-    async def _next(self) -> Event:
+    async def _pull(self) -> Event:
         assert self._events is not None, "not started"
-        return await anext(self._events)
-
-    async def _next_or_failure(self) -> Event:
         try:
-            if self._first is None:
-                return await self._next()
-            first, self._first = self._first, None
-            return await first
+            return await anext(self._events)
         except InterlockError as error:
             return Failed(error=error)
         except StopAsyncIteration:

@@ -49,13 +49,12 @@ def finish(reason: FinishReason = "tool_calls") -> list[Step]:
 
 
 class ScriptedGeneration:
-    """Plays a script once. closed: set when the endpoint has ended it."""
+    """Plays a script once."""
 
     def __init__(self, script: Script, tools: ToolContext, notes: tuple[str, ...]) -> None:
         self.tools = tools
         self.notes = notes
         self.num_closes = 0
-        self.closed = asyncio.Event()
         self._events = self._play(script)
 
     def __aiter__(self) -> AsyncIterator[Event]:
@@ -63,7 +62,6 @@ class ScriptedGeneration:
 
     async def aclose(self) -> None:
         self.num_closes += 1
-        self.closed.set()
 
     async def _play(self, script: Script) -> AsyncIterator[Event]:
         for step in script:
@@ -96,7 +94,9 @@ class ScriptedService:
         self.notes = notes
         self.requests: list[GenerateRequest] = []
         self.generations: list[ScriptedGeneration] = []
-        self.gate: asyncio.Event | None = None
+        self.gate: asyncio.Event | None = None  # where set, ``start`` waits for it
+        self.arrived = asyncio.Event()
+        self.started = asyncio.Event()
 
     async def start(self, request: GenerateRequest) -> ScriptedGeneration:
         if request.model not in self.model_names:
@@ -104,10 +104,12 @@ class ScriptedService:
                 "model_not_found", f"the model {request.model!r} is not served here", param="model"
             )
         self.requests.append(request)
+        self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
         generation = ScriptedGeneration(self.answer(request), self.tools, self.notes)
         self.generations.append(generation)
+        self.started.set()
         return generation
 
     async def stats(self) -> EngineStats:

@@ -104,7 +104,7 @@ def _unquoted(schema: JsonText, max_nesting: int) -> JsonText:
     if schema.kind != "string":
         return schema
     try:
-        return parse_text(msgspec.json.decode(schema, type=str), max_nesting=max_nesting)
+        return parse_text(msgspec.json.decode(schema.encode(), type=str), max_nesting=max_nesting)
     except ValueError as error:
         param = "structured_outputs.json"
         raise InterlockError("invalid_schema", f"the text of {param} is {error}", param=param) from None

@@ -47,7 +47,7 @@ async def _read(request: Request, context: ApiContext) -> ChatCall:
 async def _complete(request: Request, context: ApiContext, running: RunningRequest, call: ChatCall) -> Response:
     async def work() -> dict[str, Any]:
         await running.start(call.request)
-        return await complete(running.events(), generation=running.generation, head=_head(context, call))
+        return await complete(running, generation=running.generation, head=_head(context, call))
 
     return json_response(await while_connected(request.receive, work()), headers=_headers(call))
 
@@ -55,7 +55,7 @@ async def _complete(request: Request, context: ApiContext, running: RunningReque
 async def _stream(request: Request, context: ApiContext, running: RunningRequest, call: ChatCall) -> Response:
     await while_connected(request.receive, running.start_stream(call.request))
     chunks = stream_chunks(
-        running.events(),
+        running,
         include_usage=call.include_usage,
         generation=running.generation,
         head=_head(context, call),

@@ -34,7 +34,7 @@ def _tool(wire: WireTool, path: str) -> Tool:
     if wire.type != "function":
         raise InterlockError(
             "invalid_tools",
-            f"only function tools are supported, not `{wire.type[:100]}`",
+            f"only function tools are supported, not type `{wire.type[:100]}`",
             param=f"{path}.type",
         )
     function = wire.function
