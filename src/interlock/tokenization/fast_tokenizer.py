@@ -51,52 +51,62 @@ def special_spellings(tokens: Sequence[bytes], special_ids: Collection[int]) -> 
     return {tokens[token_id].decode(): token_id for token_id in sorted(special_ids) if tokens[token_id]}
 
 
+def is_ordinary(spelling: str) -> bool:
+    """Whether an added token that its file does not call special is text all the same: runs of white space,
+    which models write and read like any other token. Every other added token acts as a unit."""
+    return not spelling.replace(token_bytes.SPACE_MARK, " ").strip()
+
+
 def plain_tokenizer(
-    full: RustTokenizer, special: Mapping[str, int], ordinary: Collection[AddedToken], *, byte_level: bool
+    full: RustTokenizer, special: Mapping[str, int], ordinary: Mapping[int, AddedToken], *, byte_level: bool
 ) -> RustTokenizer:
-    """``full`` without the special tokens: no text gives one of their ids.
+    """``full`` without the special tokens (by spelling): no text gives one of their ids. The ordinary added
+    tokens (by id) stay.
 
     The model is shared unless its own merges can spell a special token; then it is rebuilt without them.
     """
     reachable = {
         spelling
         for spelling, token_id in special.items()
-        if merges_to(full.model, spelling, token_id, byte_level=byte_level)
+        if _spells(full.model, spelling, token_id, byte_level=byte_level)
     }
-    if reachable:
-        return _without_tokens(full, reachable, ordinary)
-    plain = RustTokenizer(full.model)
-    if full.normalizer is not None:
-        plain.normalizer = full.normalizer
-    if full.pre_tokenizer is not None:
-        plain.pre_tokenizer = full.pre_tokenizer
-    plain.add_tokens(list(ordinary))
-    return plain
+    if not reachable:
+        plain = RustTokenizer(full.model)
+        if full.normalizer is not None:
+            plain.normalizer = full.normalizer
+        if full.pre_tokenizer is not None:
+            plain.pre_tokenizer = full.pre_tokenizer
+        plain.add_tokens(list(ordinary.values()))
+        if all(plain.token_to_id(token.content) == token_id for token_id, token in ordinary.items()):
+            return plain
+    return _rebuilt(full, reachable, ordinary)
 
 
-def merges_to(model: BPE, spelling: str, token_id: int, *, byte_level: bool) -> bool:
+def _spells(model: BPE, spelling: str, token_id: int, *, byte_level: bool) -> bool:
     """Whether the model makes ``token_id`` of ``spelling`` by itself. What happens inside a token does not
     depend on its neighbours, so if not here, then in no text."""
     text = token_bytes.to_byte_level(spelling) if byte_level else spelling
     return [token.id for token in model.tokenize(text)] == [token_id]
 
 
-def _without_tokens(
-    full: RustTokenizer, spellings: Collection[str], ordinary: Collection[AddedToken]
+def _rebuilt(
+    full: RustTokenizer, dropped: Collection[str], ordinary: Mapping[int, AddedToken]
 ) -> RustTokenizer:
+    """``full`` with a model that cannot spell ``dropped``. Added tokens get the ids the model gives them."""
     data = json.loads(full.to_str())
     model = data["model"]
-    data["added_tokens"] = []
-    ids = {full.token_to_id(spelling) for spelling in spellings}
-    dropped = {token for token, token_id in model["vocab"].items() if token_id in ids}
-    model["vocab"] = {token: token_id for token, token_id in model["vocab"].items() if token not in dropped}
+    ids = {full.token_to_id(spelling) for spelling in dropped}
+    gone = {token for token, token_id in model["vocab"].items() if token_id in ids}
+    model["vocab"] = {token: token_id for token, token_id in model["vocab"].items() if token not in gone}
+    model["vocab"] |= {token.content: token_id for token_id, token in ordinary.items()}
     model["merges"] = [
-        (left, right) for left, right in model["merges"] if dropped.isdisjoint((left, right, left + right))
+        (left, right) for left, right in model["merges"] if gone.isdisjoint((left, right, left + right))
     ]
-    if model.get("unk_token") in dropped:
+    if model.get("unk_token") in gone:
         model["unk_token"] = None
+    data["added_tokens"] = []
     plain = RustTokenizer.from_str(json.dumps(data))
-    plain.add_tokens(list(ordinary))
+    plain.add_tokens(list(ordinary.values()))
     return plain
 
 

@@ -13,7 +13,7 @@ from tokenizers.models import BPE
 from interlock.core.tokenizer import Vocabulary
 from interlock.errors import InterlockError
 from interlock.tokenization import token_bytes
-from interlock.tokenization.fast_tokenizer import FastTokenizer, merges_to, plain_tokenizer, special_spellings
+from interlock.tokenization.fast_tokenizer import FastTokenizer, is_ordinary, plain_tokenizer, special_spellings
 from interlock.tokenization.gguf_reader import read_metadata
 from interlock.tokenization.pre_tokenizers import pre_tokenizer
 from interlock.tokenization.stop_tokens import stop_ids
@@ -31,6 +31,14 @@ class _Tokens:
 
     texts: Sequence[str]
     kinds: Sequence[int]
+
+    def without_special(self) -> _Tokens:
+        """The same list with the special tokens taken out."""
+        texts = [
+            "" if kind in (_UNKNOWN, _CONTROL) or (kind == _USER_DEFINED and not is_ordinary(text)) else text
+            for text, kind in zip(self.texts, self.kinds, strict=True)
+        ]
+        return _Tokens(texts, self.kinds)
 
     def ids(self, *kinds: int) -> list[int]:
         return [token_id for token_id, kind in enumerate(self.kinds) if kind in kinds and self.texts[token_id]]
@@ -54,15 +62,20 @@ def gguf_tokenizer(metadata: Mapping[str, Any]) -> FastTokenizer:
 def _byte_level_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokenizer:
     words = pre_tokenizer(metadata.get(_PREFIX + "pre"))
     merges = [_merge(line) for line in _array(metadata, "merges")]
-    full = RustTokenizer(_bpe(tokens, merges, ignore_merges=words.ignore_merges))
-    full.pre_tokenizer = pre_tokenizers.Sequence(
+    cut = pre_tokenizers.Sequence(
         [
             *(pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in words.patterns),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
+    full = RustTokenizer(_bpe(tokens, merges, ignore_merges=words.ignore_merges))
+    full.pre_tokenizer = cut
+    text_only = full
+    if words.ignore_merges:  # a whole word that spells a special token would be taken as that token
+        text_only = RustTokenizer(_bpe(tokens.without_special(), merges, ignore_merges=True))
+        text_only.pre_tokenizer = cut
     adds_bos = metadata.get(_PREFIX + "add_bos_token", words.adds_bos)
-    return _assemble(full, tokens, metadata, adds_bos=adds_bos, byte_level=True)
+    return _assemble(full, text_only, tokens, metadata, adds_bos=adds_bos, byte_level=True)
 
 
 def _sentencepiece_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokenizer:
@@ -78,7 +91,7 @@ def _sentencepiece_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastToke
     prefix = [normalizers.Prepend(mark)] if metadata.get(_PREFIX + "add_space_prefix", True) else []
     full.normalizer = normalizers.Sequence([*prefix, normalizers.Replace(" ", mark)])
     adds_bos = metadata.get(_PREFIX + "add_bos_token", True)
-    return _assemble(full, tokens, metadata, adds_bos=adds_bos, byte_level=False)
+    return _assemble(full, full, tokens, metadata, adds_bos=adds_bos, byte_level=False)
 
 
 _BUILDERS: dict[str, Callable[[Mapping[str, Any], _Tokens], FastTokenizer]] = {
@@ -88,22 +101,30 @@ _BUILDERS: dict[str, Callable[[Mapping[str, Any], _Tokens], FastTokenizer]] = {
 
 
 def _assemble(
-    full: RustTokenizer, tokens: _Tokens, metadata: Mapping[str, Any], *, adds_bos: bool, byte_level: bool
+    full: RustTokenizer,
+    text_only: RustTokenizer,
+    tokens: _Tokens,
+    metadata: Mapping[str, Any],
+    *,
+    adds_bos: bool,
+    byte_level: bool,
 ) -> FastTokenizer:
-    """Add the special tokens to ``full`` and describe the vocabulary."""
+    """Add the added tokens to ``full`` and describe the vocabulary; ``text_only`` is for plain text."""
     control = set(tokens.ids(_UNKNOWN, _CONTROL))
     ordinary = {
-        token_id
+        token_id: _added(tokens.texts[token_id], special=False)
         for token_id in tokens.ids(_USER_DEFINED)
-        if merges_to(full.model, tokens.texts[token_id], token_id, byte_level=byte_level)
+        if is_ordinary(tokens.texts[token_id])
     }
-    special = control.union(tokens.ids(_USER_DEFINED)) - ordinary
+    special = control.union(tokens.ids(_USER_DEFINED)).difference(ordinary)
+    # Ids of padding rows have made-up names such as [PAD7]: they stay in the model, no text leads to them.
     spelled = (token_bytes.byte_level if byte_level else token_bytes.sentencepiece)(tokens.texts)
     for token_id in special:
         spelled[token_id] = tokens.texts[token_id].encode()
     for token_id in tokens.ids(_UNUSED):
         spelled[token_id] = b""
-    full.add_tokens([_added(tokens.texts[token_id]) for token_id in sorted(special)])
+    full.add_tokens(list(ordinary.values()))
+    full.add_tokens([_added(tokens.texts[token_id], special=True) for token_id in sorted(special)])
     spellings = special_spellings(spelled, special)
     declared = _special_ids(metadata, len(tokens.texts), *_TURN_END_KEYS)
     stops = stop_ids(spellings, declared)
@@ -115,11 +136,12 @@ def _assemble(
         stop_ids=stops,
         bos_id=bos_ids[0] if adds_bos and bos_ids else None,
     )
-    return FastTokenizer(full, plain_tokenizer(full, spellings, (), byte_level=byte_level), vocabulary)
+    plain = plain_tokenizer(text_only, spellings, ordinary, byte_level=byte_level)
+    return FastTokenizer(full, plain, vocabulary)
 
 
 def _bpe(tokens: _Tokens, merges: list[tuple[str, str]], **options: bool) -> BPE:
-    vocabulary = {tokens.texts[token_id]: token_id for token_id in tokens.ids(*range(_NORMAL, _BYTE + 1))}
+    vocabulary = {text: token_id for token_id, text in enumerate(tokens.texts) if text}
     try:
         return BPE(vocab=vocabulary, merges=merges, **options)
     except Exception as error:  # the Rust library raises nothing narrower
@@ -176,5 +198,5 @@ def _special_ids(metadata: Mapping[str, Any], size: int, *keys: str) -> list[int
     return [value for value in values if isinstance(value, int) and 0 <= value < size]
 
 
-def _added(text: str) -> AddedToken:
-    return AddedToken(text, normalized=False, special=True)
+def _added(text: str, *, special: bool) -> AddedToken:
+    return AddedToken(text, normalized=False, special=special)

@@ -13,7 +13,7 @@ from tokenizers.models import BPE
 from interlock.core.tokenizer import Vocabulary
 from interlock.errors import InterlockError
 from interlock.tokenization import token_bytes
-from interlock.tokenization.fast_tokenizer import FastTokenizer, merges_to, plain_tokenizer, special_spellings
+from interlock.tokenization.fast_tokenizer import FastTokenizer, is_ordinary, plain_tokenizer, special_spellings
 from interlock.tokenization.stop_tokens import stop_ids
 
 
@@ -35,9 +35,7 @@ def hf_tokenizer(
     byte_level = _is_byte_level(full)
     added = full.get_added_tokens_decoder()
     ordinary = {
-        token_id: token
-        for token_id, token in added.items()
-        if not token.special and merges_to(full.model, token.content, token_id, byte_level=byte_level)
+        token_id: token for token_id, token in added.items() if not token.special and is_ordinary(token.content)
     }
     special = {token_id: token for token_id, token in added.items() if token_id not in ordinary}
     spelled = _spelled(full, byte_level=byte_level)
@@ -54,7 +52,7 @@ def hf_tokenizer(
         stop_ids=stops,
         bos_id=_bos_id(full, bos_token, adds_bos),
     )
-    plain = plain_tokenizer(full, spellings, tuple(ordinary.values()), byte_level=byte_level)
+    plain = plain_tokenizer(full, spellings, ordinary, byte_level=byte_level)
     return FastTokenizer(full, plain, vocabulary)
 
 
@@ -85,18 +83,12 @@ def _is_byte_level(full: RustTokenizer) -> bool:
     ``InterlockError`` for any other way, and when some byte of a text has no token."""
     steps = {step["type"]: step for step in _steps(full.decoder)}
     before = {step["type"] for step in _steps(full.pre_tokenizer)}
-    vocabulary = full.get_vocab(with_added_tokens=False)
     if "ByteLevel" in steps or (not steps and "ByteLevel" in before):
-        needed = [
-            character
-            for character, byte in token_bytes.BYTE_OF_CHARACTER.items()
-            if byte in token_bytes.UTF8_BYTES
-        ]
-        exact = full.model.unk_token is None or vocabulary.keys() >= set(needed)
         byte_level = True
+        alphabet = [c for c, byte in token_bytes.BYTE_OF_CHARACTER.items() if byte in token_bytes.UTF8_BYTES]
     elif "ByteFallback" in steps and full.model.byte_fallback:
-        exact = vocabulary.keys() >= set(token_bytes.BYTE_TOKENS)
         byte_level = False
+        alphabet = [*token_bytes.BYTE_TOKENS]
     else:
         names = ", ".join(steps) or "none"
         raise InterlockError(
@@ -104,7 +96,7 @@ def _is_byte_level(full: RustTokenizer) -> bool:
             f"the tokenizer's decoder ({names}) does not give the bytes of each token",
             hint="supported: ByteLevel, or SentencePiece with ByteFallback",
         )
-    if not exact:
+    if full.model.unk_token is not None and any(full.model.token_to_id(token) is None for token in alphabet):
         raise InterlockError(
             "invalid_value", "the tokenizer has no tokens for some bytes, so not for every text"
         )

@@ -30,14 +30,19 @@ def to_byte_level(text: str) -> str:
     return "".join(_CHARACTER_OF_BYTE[byte] for byte in text.encode())
 
 
+# The alphabet as Latin-1; a Latin-1 character outside the alphabet becomes one that Latin-1 cannot encode.
+_TO_LATIN1 = dict.fromkeys(_MOVED, 0xFFFF) | {
+    ord(character): byte for character, byte in BYTE_OF_CHARACTER.items()
+}
+
+
 def byte_level(tokens: Iterable[str]) -> list[bytes]:
     """Bytes of tokens in GPT-2's alphabet; a token with any other character stands for itself."""
-    table = BYTE_OF_CHARACTER
     result = []
     for token in tokens:
         try:
-            result.append(bytes([table[character] for character in token]))
-        except KeyError:
+            result.append(token.translate(_TO_LATIN1).encode("latin-1"))
+        except UnicodeEncodeError:
             result.append(token.encode())
     return result
 
