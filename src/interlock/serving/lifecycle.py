@@ -18,7 +18,7 @@ class Lifecycle:
         self._engine = engine
         self._compile_pool = compile_pool
         self._drain_s = drain_s
-        self._stopping = False
+        self._started = self._stopping = False
         self.in_flight = in_flight
 
     @property
@@ -31,13 +31,18 @@ class Lifecycle:
         try:
             await self._compile_pool.start()
             await self._engine.start()
+            self._started = True
         except BaseException:
             await self.stop()
             raise
 
     def admit(self) -> Ticket:
-        """A place for one request. Raises ``not_ready``, ``shutting_down`` or ``overloaded``."""
-        if self.phase not in ("ready", "stopping"):
+        """A place for one request. Raises ``not_ready``, ``shutting_down`` or ``overloaded``.
+
+        While a worker is restarted requests are taken: the engine lets them wait for it.
+        """
+        is_up = self._started and self.phase != "failed"
+        if not is_up and not self._stopping:
             raise InterlockError("not_ready", f"the model is not ready: {self.phase.replace('_', ' ')}")
         return self.in_flight.enter()
 

@@ -100,8 +100,9 @@ class OutputProcessor:
         return Failed(error=error, usage=self.usage)
 
     def _advance(self, output: EngineOutput) -> None:
-        self._prompt_tokens = output.num_prompt_tokens
-        self._cached_tokens = output.num_cached_tokens
+        # An output made where the engine has lost the request (abort, worker death) knows no counts.
+        self._prompt_tokens = output.num_prompt_tokens or self._prompt_tokens
+        self._cached_tokens = output.num_cached_tokens or self._cached_tokens
         for token_id in output.token_ids:
             self._push_token(token_id)
             if self._stopped:

@@ -108,10 +108,13 @@ async def world() -> AsyncIterator[Callable[..., Any]]:
     """Makes started worlds: ``await world(script, max_concurrent=..., ...)``."""
     worlds: list[World] = []
 
-    async def make(script: Any = "", *, engine: dict[str, Any] | None = None, **http: Any) -> World:
+    async def make(
+        script: Any = "", *, engine: dict[str, Any] | None = None, start: bool = True, **http: Any
+    ) -> World:
         made = World(script, HttpConfig(**{"drain_s": 0.0, **http}), **(engine or {}))
         worlds.append(made)
-        await made.service.lifecycle.start()
+        if start:
+            await made.service.lifecycle.start()
         return made
 
     yield make

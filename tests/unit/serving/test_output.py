@@ -284,7 +284,9 @@ def test_a_character_cut_by_the_end_becomes_one_replacement():
 
 
 def test_usage_repeats_the_engines_prompt_counts():
-    answer = Reader().read("ab", num_cached_tokens=4)
+    answer = Reader()
+    answer.push(b"ab", num_cached_tokens=4)
+    answer.push(finish_reason="abort", num_prompt_tokens=0)
     assert (answer.end.usage.prompt_tokens, answer.end.usage.cached_tokens) == (5, 4)
     assert answer.end.usage.total_tokens == 7
 

@@ -302,11 +302,25 @@ async def test_tokens_and_times_are_counted(world):
 
 
 async def test_before_the_engine_is_ready_requests_are_told_the_phase(world):
-    made = await world("a")
+    made = await world("a", start=False)
     made.engine._phase = "loading_model"
     error = await refusal(made.begin())
     assert (error.code, error.message) == ("not_ready", "the model is not ready: loading model")
     assert (await refusal(made.begin(model="other"))).code == "model_not_found"
+
+
+async def test_while_the_worker_restarts_requests_wait_in_the_engine(world):
+    made = await world("a")
+    made.engine._phase = "restarting"
+    generation = await made.begin()
+    made.engine._phase = "ready"
+    assert [type(event) async for event in generation] == [TextDelta, Finished]
+
+
+async def test_a_worker_that_is_not_restarted_any_more_is_not_ready(world):
+    made = await world("a")
+    made.engine._phase = "failed"
+    assert (await refusal(made.begin())).code == "not_ready"
 
 
 async def test_stopping_refuses_new_requests_and_waits_for_running_ones(world):
