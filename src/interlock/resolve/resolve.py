@@ -30,13 +30,15 @@ class Resolved:
     """Everything serving needs of a request.
 
     engine_request: complete but for its constraint, which is ``spec`` after lowering (``None``: a free
-    answer). thinking: where the prompt leaves off. parser_mode: whether calls in the text are read, taken
+    answer). bound: the whole answer is held to ``spec``, none of it is free text. thinking: where the prompt
+    leaves off. parser_mode: whether calls in the text are read, taken
     out unread, or left alone. notes: what the caller should know.
     """
 
     engine_request: EngineRequest
     spec: ConstraintSpec | None
     constraint_kind: str
+    bound: bool
     tools: ToolContext
     thinking: Thinking
     parser_mode: ParserMode
@@ -65,6 +67,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         policy=request.json_policy,
         defaults=defaults,
     )
+    bound = spec is not None and (tools.call_required or not isinstance(output_format, TextFormat))
     budget, notes = resolve_thinking_budget(
         reasoning.budget,
         thinking=prompt.thinking,
@@ -83,10 +86,11 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
             stop_ids=_stop_ids(family, tokenizer),
             thinking=budget,
             priority=request.priority,
-            report_accepting=spec is not None and bool(stop),
+            report_accepting=bound and bool(stop),
         ),
         spec=spec,
         constraint_kind=constraint_kind(tools, output_format),
+        bound=bound,
         tools=tools,
         thinking=prompt.thinking,
         parser_mode=_parser_mode(tools, output_format),

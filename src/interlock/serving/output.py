@@ -5,8 +5,8 @@ token ids -> text and special tokens -> stop strings -> the family's parser -> e
 Rules of the end:
 
 - ``tool_calls`` means at least one call and every call complete. ``length`` means the answer was cut and
-  is never overwritten. A stop string counts as a cut where it ends a call, or a constrained answer at a
-  place where the constraint would not have let it end.
+  is never overwritten. A stop string counts as a cut where it ends a call, or an answer that is held to a
+  format at a place where the constraint is not known to let it end (it is known between tokens).
 - Stop strings are searched in the model's text outside reasoning, call syntax included. A special token is
   never part of a match, but a stop string that spells one stops at it.
 - Exactly one ``Finished`` or ``Failed``, last.
@@ -40,13 +40,13 @@ from interlock.serving.stop_strings import StopStrings
 class OutputRules:
     """How one answer is read.
 
-    constrained: the answer is held to a grammar. max_calls: calls to show; where another one begins, the
+    bound: the whole answer is held to the constraint, none of it is free text. max_calls: calls to show; where another one begins, the
     answer ends (``None``: no limit). include_reasoning: show reasoning. reasoning_is_text: the family's
     reasoning markers are ordinary text in this vocabulary. silent_ids: special tokens that nobody is to see.
     """
 
     stop: tuple[str, ...] = ()
-    constrained: bool = False
+    bound: bool = False
     max_calls: int | None = None
     include_reasoning: bool = True
     reasoning_is_text: bool = False
@@ -168,7 +168,7 @@ class OutputProcessor:
             self._events.append(event)
 
     def _finish_at_stop(self) -> None:
-        cut = self._parser.in_call or (self._rules.constrained and self._passed not in self._accepting)
+        cut = self._parser.in_call or (self._rules.bound and self._passed not in self._accepting)
         self._emit(self._parser.finish(cut))
         self._end(self._finished(cut=cut))
 
@@ -179,7 +179,7 @@ class OutputProcessor:
         if self._stopped:
             return self._finish_at_stop()
         self._pass(self._stops.flush())
-        cut = output.finish_reason != "stop" or (self._rules.constrained and output.is_accepting is False)
+        cut = output.finish_reason != "stop" or output.is_accepting is False
         self._emit(self._parser.finish(cut))
         if output.finish_reason == "abort":
             return self._end(Finished(reason="abort", usage=self.usage))

@@ -110,7 +110,7 @@ class GenerationService:
         reasoning = self._model.family.reasoning
         rules = OutputRules(
             stop=resolved.stop,
-            constrained=resolved.spec is not None,
+            bound=resolved.bound,
             max_calls=None if resolved.tools.parallel_tool_calls else 1,
             include_reasoning=resolved.include_reasoning,
             reasoning_is_text=reasoning is not None

@@ -138,6 +138,21 @@ def test_how_calls_are_read_and_what_is_constrained(fields, mode, kind):
     assert (result.spec is not None) == bool(kind)
 
 
+@pytest.mark.parametrize(
+    ("fields", "bound"),
+    [
+        ({}, False),
+        ({"tools": (replace(F, strict=True),)}, False),
+        ({"tools": (F,), "tool_choice": ToolChoice(mode="required")}, True),
+        ({"output_format": SCHEMA}, True),
+    ],
+)
+def test_only_an_answer_without_free_text_is_bound_and_has_its_ends_reported(fields, bound):
+    assert resolved(**fields).bound is bound
+    assert not resolved(**fields).engine_request.report_accepting
+    assert resolved(**fields, stop=("x",)).engine_request.report_accepting is bound
+
+
 def test_the_spec_holds_what_was_asked():
     result = resolved(output_format=ChoiceFormat(choices=("a", "b", "a")), stop=("x",))
     assert result.spec is not None

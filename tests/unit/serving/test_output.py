@@ -134,8 +134,8 @@ def test_a_call_cut_by_any_stop_string_is_never_presented_as_whole(tokenizer):
                 assert json.loads(answer.joined(ToolCallArguments)) == ARGUMENTS
 
 
-def test_a_stop_string_between_the_arguments_and_the_end_of_a_constrained_call_is_a_cut():
-    answer = Reader(constrained=True, stop=("\n</",)).read(CALL + "\n</", is_accepting=True)
+def test_a_stop_string_between_the_arguments_and_the_end_of_a_bound_call_is_a_cut():
+    answer = Reader(bound=True, stop=("\n</",)).read(CALL + "\n</", is_accepting=True)
     assert answer.reason == "length"
 
 
@@ -202,10 +202,10 @@ def test_reasoning_is_counted_and_dropped_where_it_is_not_wanted(tokenizer):
         ('{"a":1}', "}", {7}, "length"),
     ],
 )
-def test_a_stop_string_in_a_constrained_answer_is_an_end_only_where_the_constraint_has_one(
+def test_a_stop_string_in_a_bound_answer_is_an_end_only_where_the_constraint_has_one(
     text, stop, accepting, expected
 ):
-    answer = Reader(tools="ignore", constrained=True, stop=(stop,))
+    answer = Reader(tools="ignore", bound=True, stop=(stop,))
     for count, token_id in enumerate(answer.tokenizer.encode(text), 1):
         answer.push([token_id], is_accepting=count in accepting)
     assert answer.reason == expected
@@ -221,7 +221,7 @@ def test_a_stop_string_in_a_constrained_answer_is_an_end_only_where_the_constrai
     ],
 )
 def test_a_constrained_answer_that_may_not_end_there_was_cut(finish, is_accepting, expected):
-    answer = Reader(tools="ignore", constrained=True).read("abc", finish, is_accepting=is_accepting)
+    answer = Reader(tools="ignore", bound=True).read("abc", finish, is_accepting=is_accepting)
     assert answer.reason == expected
 
 
