@@ -9,25 +9,20 @@ from collections.abc import Iterable
 class MarkerMatcher:
     """A set of marker texts, none of which begins another."""
 
-    __slots__ = ("_heads", "_longest", "_regex")
+    __slots__ = ("_regex",)
 
     def __init__(self, texts: Iterable[str]) -> None:
-        markers = sorted(texts, key=len, reverse=True)
-        self._regex = re.compile("|".join(map(re.escape, markers))) if markers else None
-        self._heads = frozenset(text[:end] for text in markers for end in range(1, len(text)))
-        self._longest = len(markers[0]) if markers else 0
+        markers = sorted(texts)
+        heads = sorted({text[:end] for text in markers for end in range(1, len(text))}, reverse=True)
+        whole = "|".join(map(re.escape, markers)) or "(?!)"
+        partial = "|".join(map(re.escape, heads)) or "(?!)"
+        self._regex = re.compile(rf"({whole})|(?:{partial})\Z")
 
-    def find(self, text: str, start: int) -> re.Match[str] | None:
-        """The first marker at or after ``start``."""
-        return self._regex.search(text, start) if self._regex else None
-
-    def plain_end(self, text: str, start: int) -> int:
-        """Where the text from ``start``, which holds no marker, stops being safe to give out: from there on
-        it may be the beginning of a marker."""
-        for at in range(max(start, len(text) - self._longest + 1), len(text)):
-            if text[at:] in self._heads:
-                return at
-        return len(text)
+    def find(self, text: str, start: int) -> tuple[int, str | None]:
+        """Where plain text from ``start`` ends, and the marker that ends it. Without a marker the rest of
+        ``text``, which may be empty, is what may become one."""
+        match = self._regex.search(text, start)
+        return (match.start(), match[1]) if match else (len(text), None)
 
 
 class TrailingSpace:
@@ -45,7 +40,7 @@ class TrailingSpace:
             if text:
                 self._held.append(text)
             return ""
-        out = self.take() + solid
+        out = self.take() + solid if self._held else solid
         if len(solid) < len(text):
             self._held.append(text[len(solid) :])
         return out

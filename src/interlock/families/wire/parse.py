@@ -117,7 +117,8 @@ class StreamParser:
     def push_text(self, text: str) -> list[ParserEvent]:
         """Events of the next text; ``text`` comes from ordinary tokens."""
         self._begin_push()
-        text, self._pending = self._pending + text, ""
+        if self._pending:
+            text, self._pending = self._pending + text, ""
         pos = 0
         while pos < len(text) and self._error is None:
             pos = self._read(text, pos)
@@ -185,16 +186,16 @@ class StreamParser:
     # answer
 
     def _read_answer(self, text: str, pos: int) -> int:
-        pos = self._skipped(text, pos)
-        match = self._answer_marks.find(text, pos)
-        if match is not None:
-            self._answer_text(text[pos : match.start()])
-            self._answer_mark(match[0])
-            return match.end()
-        end = self._answer_marks.plain_end(text, pos)
-        self._answer_text(text[pos:end])
-        self._pending = text[end:]
-        return len(text)
+        if self._skip:
+            pos = self._skipped(text, pos)
+        end, mark = self._answer_marks.find(text, pos)
+        if end > pos:
+            self._answer_text(text[pos:end])
+        if mark is None:
+            self._pending = text[end:]
+            return len(text)
+        self._answer_mark(mark)
+        return end + len(mark)
 
     def _answer_text(self, text: str) -> None:
         out = self._space.push(text)
@@ -235,16 +236,16 @@ class StreamParser:
         self._skip = self._format.after_open
 
     def _read_thought(self, text: str, pos: int) -> int:
-        pos = self._skipped(text, pos)
-        match = self._thought_marks.find(text, pos)
-        if match is not None:
-            self._emit_thought(self._space.push(text[pos : match.start()]))
-            self._thought_mark(match[0])
-            return match.end()
-        end = self._thought_marks.plain_end(text, pos)
-        self._emit_thought(self._space.push(text[pos:end]))
-        self._pending = text[end:]
-        return len(text)
+        if self._skip:
+            pos = self._skipped(text, pos)
+        end, mark = self._thought_marks.find(text, pos)
+        if end > pos:
+            self._emit_thought(self._space.push(text[pos:end]))
+        if mark is None:
+            self._pending = text[end:]
+            return len(text)
+        self._thought_mark(mark)
+        return end + len(mark)
 
     def _thought_mark(self, mark: str) -> None:
         kind = self._thought_kinds[mark]
