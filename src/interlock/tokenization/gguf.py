@@ -158,8 +158,11 @@ def _score_merges(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str, s
     merges = []
     for text, token_id in parts.items():
         for cut in range(1, len(text)):
-            left, right = parts.get(text[:cut]), parts.get(text[cut:])
-            if left is not None and right is not None:
+            left = parts.get(text[:cut])
+            if left is None:
+                continue
+            right = parts.get(text[cut:])
+            if right is not None:
                 merges.append((-scores[token_id], left, right))
     merges.sort()
     return [(texts[left], texts[right]) for _, left, right in merges]
