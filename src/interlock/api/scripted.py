@@ -51,9 +51,10 @@ def finish(reason: FinishReason = "tool_calls") -> list[Step]:
 class ScriptedGeneration:
     """Plays a script once."""
 
-    def __init__(self, script: Script, tools: ToolContext, notes: tuple[str, ...]) -> None:
-        self.tools = tools
-        self.notes = notes
+    def __init__(self, script: Script, service: ScriptedService) -> None:
+        self.tools = service.tools
+        self.notes = service.notes
+        self._on_close = service.on_close
         self.num_closes = 0
         self._events = self._play(script)
 
@@ -62,6 +63,7 @@ class ScriptedGeneration:
 
     async def aclose(self) -> None:
         self.num_closes += 1
+        self._on_close()
 
     async def _play(self, script: Script) -> AsyncIterator[Event]:
         for step in script:
@@ -95,6 +97,7 @@ class ScriptedService:
         self.requests: list[GenerateRequest] = []
         self.generations: list[ScriptedGeneration] = []
         self.gate: asyncio.Event | None = None  # where set, ``start`` waits for it
+        self.on_close: Callable[[], object] = lambda: None
         self.arrived = asyncio.Event()
         self.started = asyncio.Event()
 
@@ -107,7 +110,7 @@ class ScriptedService:
         self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
-        generation = ScriptedGeneration(self.answer(request), self.tools, self.notes)
+        generation = ScriptedGeneration(self.answer(request), self)
         self.generations.append(generation)
         self.started.set()
         return generation
