@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -25,6 +26,8 @@ from interlock.families.base import Thinking
 from interlock.families.wire import json_text
 from interlock.families.wire.parse import StreamParser
 
+_THINKING: tuple[Thinking, ...] = get_args(Thinking)
+
 
 @click.command("parse")
 @click.option("--family", "family_name", required=True, help="Model family; see `interlock formats`.")
@@ -35,7 +38,7 @@ from interlock.families.wire.parse import StreamParser
     help="JSON file with the declared tools, as in a request; calls of other names are pointed out.",
 )
 @click.option("--chunk", type=click.IntRange(min=1), help="Feed this many characters at a time.")
-@click.option("--thinking", type=click.Choice(get_args(Thinking)), help="How the turn begins.")
+@click.option("--thinking", type=click.Choice(_THINKING), help="How the turn begins.")
 @click.option("--truncated", is_flag=True, help="The text was cut off by a length limit.")
 @click.option("--json", "as_line", is_flag=True, help="Print one line of JSON.")
 def command(
@@ -52,7 +55,7 @@ def command(
     """
     family = registry.by_name(family_name)
     tools = _read_tools(tools_file) if tools_file else ()
-    text = click.get_text_stream("stdin", encoding="utf-8").read()
+    text = sys.stdin.buffer.read().decode("utf-8", "replace")  # bytes: line ends stay as they are
     parser = StreamParser(
         family,
         special_tokens=None,

@@ -33,6 +33,19 @@ class CallParts:
         self.has_arguments = True
         self._arguments.append(text)
 
+    def read(self, scanner: JsonScanner, text: str, pos: int) -> int:
+        """Let ``scanner`` read arguments, and add what it took, also when it then raises ``JsonError``."""
+        end = pos
+        try:
+            end = scanner.feed(text, pos)
+        except JsonError as error:
+            end = error.at
+            raise
+        finally:
+            if end > pos:
+                self.add(text[pos:end])
+        return end
+
     def take(self) -> str:
         """Arguments text that was not taken yet."""
         text = "".join(self._arguments)
@@ -180,9 +193,7 @@ class _ArgumentsReader:
             pos = skip_space(text, pos)
             if pos < len(text) and text[pos] != "{":
                 raise JsonError(pos)
-        end = self._scanner.feed(text, pos)
-        if end > pos:
-            self._parts.add(text[pos:end])
+        end = self._parts.read(self._scanner, text, pos)
         self.done = self._scanner.done
         return end
 
@@ -202,8 +213,9 @@ class _EnvelopeReader:
 
     def feed(self, text: str, pos: int) -> int:
         while pos < len(text) and not self.done:
-            pos = self._step(text, pos) if self._reading else skip_space(text, pos)
-            if not self._reading and pos < len(text) and not self.done:
+            if not self._reading:
+                pos = skip_space(text, pos)
+            if pos < len(text):
                 pos = self._step(text, pos)
         return pos
 
@@ -256,8 +268,7 @@ class _EnvelopeReader:
         return end
 
     def _in_arguments(self, text: str, pos: int) -> int:
-        end = self._scanner.feed(text, pos)
-        self._parts.add(text[pos:end])
+        end = self._parts.read(self._scanner, text, pos)
         if self._scanner.done:
             self._end_value()
         return end

@@ -281,6 +281,7 @@ class StreamParser:
             end = self._reader.feed(text, pos)
         except JsonError as error:
             self._raw.append(text[pos : error.at])
+            self._publish(self._reader)
             self._broken(self._reader)
             return error.at
         self._raw.append(text[pos:end])
@@ -332,7 +333,6 @@ class StreamParser:
     def _broken(self, reader: CallReader) -> None:
         """The text is no call from here on."""
         if reader.parts.is_whole:
-            self._publish(reader)
             self._end_call()
         elif self._announced:
             name = reader.parts.name
