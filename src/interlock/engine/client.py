@@ -12,7 +12,6 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineFailure, EngineOutput, EnginePhase, EngineRequest, EngineStats
-from interlock.engine.ipc.channel import ProtocolError
 from interlock.engine.ipc.messages import (
     Abort,
     Outputs,
@@ -259,10 +258,8 @@ class LocalEngine:
     def _ended(self, worker: WorkerProcess, reading: asyncio.Task[str], exiting: asyncio.Task[int]) -> _Ended:
         """Why the worker ended."""
         error = reading.exception() if reading.done() else None
-        if isinstance(error, ProtocolError):
-            return _Ended(str(error), may_restart=False)
         if error is not None and not isinstance(error, TimeoutError):
-            raise error
+            return _Ended(f"{type(error).__name__}: {error}", may_restart=False)
         if error is not None:
             reason = "the model worker did not say hello in time"
         elif exiting.done():

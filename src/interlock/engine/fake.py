@@ -67,7 +67,8 @@ class ScriptedEngine:
 
     async def generate(self, request: EngineRequest) -> AsyncIterator[EngineOutput]:
         if self._phase != "ready":
-            yield self._error(request, InterlockError("not_ready", f"the engine is {self._phase}"))
+            code = "shutting_down" if self._phase == "stopping" else "not_ready"
+            yield self._error(request, InterlockError(code, f"the engine is {self._phase}"))
             return
         self.requests.append(request)
         ended = self._running[request.request_id] = asyncio.Event()
