@@ -104,8 +104,10 @@ def _user_nodes(node: Node) -> Iterator[_UserNode]:
 
 def _of_node(node: _UserNode, error: InterlockError) -> InterlockError:
     if isinstance(node, JsonValue) and error.code == "invalid_grammar":
-        return json_native.explain(node, _own_words(error.message))
+        return json_native.explain(node, _own_words(error.message).replace("the grammar", "the schema"))
     code = "invalid_regex" if isinstance(node, Regex) and error.code == "invalid_grammar" else error.code
+    if isinstance(node, JsonValue) and error.problems:
+        return error
     message = _own_words(error.message) if isinstance(node, Regex | JsonValue) else error.message
     return InterlockError(code, message, param=node.origin or None, problems=error.problems, hint=error.hint)
 

@@ -131,7 +131,7 @@ def mentioned(reason: str) -> tuple[str, ...]:
 def concerns(keyword: str, value: Any, reason: str) -> bool:
     """Whether the message can be about this value: a pattern it quotes, else any."""
     if keyword == "pattern":
-        return str(value) in reason
+        return any(line.strip() == value for line in reason.splitlines())
     return True
 
 

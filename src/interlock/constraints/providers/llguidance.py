@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
@@ -18,6 +19,8 @@ from interlock.errors import InterlockError
 
 # a lexer state takes 1-2 kB, so this bounds one grammar to about 100 MB; the other limits are llguidance's own
 _MAX_LEXER_STATES = 50_000
+_MAX_ENCODED = 4_096
+_MAX_ENCODED_CHARS = 512
 
 
 class LLGuidanceProvider:
@@ -40,28 +43,26 @@ class LLGuidanceProvider:
         self._limits = llguidance.LLParserLimits(max_lexer_states=_MAX_LEXER_STATES, verbose_errors=False)
 
     def compile(self, grammar: str) -> LLGuidanceGrammar:
-        """See ``Provider.compile``. The first mask is computed too: it costs the most, and it shows
-        whether the grammar matches anything."""
+        """See ``Provider.compile``. The first mask is computed too: every copy inherits it, and it shows whether
+        the grammar matches anything."""
         try:
             native = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=self._limits)
-            if native.is_error():
-                raise compile_error(native.get_error())
+            _check_compile(native)
             mask = native.compute_bitmask()
-            if native.is_error():
-                raise compile_error(native.get_error(), native.stop_reason())
+            _check_compile(native)
+            if not any(mask):
+                raise InterlockError("invalid_grammar", "the grammar matches nothing")
         except InterlockError:
             raise
         except BaseException as exc:
             if not isinstance(exc, Exception) and not is_panic(exc):
                 raise
             raise compile_error(message_of(exc)) from None
-        if not any(mask):
-            raise InterlockError("invalid_grammar", "the grammar matches nothing")
         return LLGuidanceGrammar(native, self._stop_ids, self._num_words, len(grammar))
 
 
 class LLGuidanceGrammar:
-    """A compiled grammar: a matcher at the start, copied for each sequence."""
+    """A compiled grammar: a matcher at the start, copied with its first mask for each sequence."""
 
     def __init__(self, native: Any, stop_ids: tuple[int, ...], num_words: int, num_chars: int) -> None:
         self._native = native
@@ -86,8 +87,8 @@ class LLGuidanceMatcher:
         native: Any,
         stop_ids: frozenset[int],
         num_words: int,
-        num_accepted: int = 0,
         *,
+        num_accepted: int = 0,
         ended: bool = False,
     ) -> None:
         self._native = native
@@ -207,7 +208,9 @@ class LLGuidanceMatcher:
     def clone(self) -> LLGuidanceMatcher:
         self._check()
         native = self._call("deep_copy")
-        return LLGuidanceMatcher(native, self._stop_ids, self._num_words, self._num_accepted, ended=self._ended)
+        return LLGuidanceMatcher(
+            native, self._stop_ids, self._num_words, num_accepted=self._num_accepted, ended=self._ended
+        )
 
     def close(self) -> None:
         self._error = self._error or "closed"
@@ -248,6 +251,11 @@ class LLGuidanceMatcher:
         raise MatcherError(self._error)
 
 
+def _check_compile(native: Any) -> None:
+    if native.is_error():
+        raise compile_error(native.get_error(), native.stop_reason())
+
+
 class _Wrapper:
     """What ``LLTokenizer`` wants to know of a tokenizer."""
 
@@ -259,11 +267,14 @@ class _Wrapper:
         self.special_token_ids = sorted({*vocabulary.special_ids, *vocabulary.stop_ids})
         self.eos_token_id = vocabulary.stop_ids[0]
         self.bos_token_id = vocabulary.bos_id
-        self._encode = tokenizer.encode_text
+        # asked at every forced position, in parallel fills with the GIL taken again; forced texts repeat
+        self._encode = functools.lru_cache(_MAX_ENCODED)(lambda text: tuple(tokenizer.encode_text(text)))
 
     def __call__(self, text: str) -> list[int]:
         """Tokens of forced text, so that they are the canonical ones."""
-        return self._encode(text)
+        if len(text) > _MAX_ENCODED_CHARS:
+            return list(self._encode.__wrapped__(text))
+        return list(self._encode(text))
 
 
 class _ParallelFiller:

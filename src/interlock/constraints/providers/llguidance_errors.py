@@ -24,14 +24,14 @@ def message_of(error: BaseException | str) -> str:
         if isinstance(error, BaseException) and is_panic(error)
         else str(error)
     )
-    text = re.split(r"\n<state>|\nStack backtrace", text)[0].strip()
+    text = re.split(r"\n<(?:state|non-verbose/)>|\nStack backtrace", text)[0].strip()
     return text[:_MAX_MESSAGE_CHARS] or "no message"
 
 
 def compile_error(message: str, stop_reason: str = "") -> InterlockError:
     """The refusal of a grammar."""
     text = message_of(message)
-    if stop_reason == "NoExtensionBias":
+    if "NoExtensionBias" in (stop_reason, text):
         return InterlockError("invalid_grammar", "the grammar matches nothing")
     if _LIMIT.search(text) or "TooComplex" in stop_reason:
         return InterlockError("constraint_too_complex", f"the constraint exceeds a limit: {text}")
