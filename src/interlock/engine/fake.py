@@ -92,6 +92,7 @@ class ScriptedEngine:
             self._running[request_id].set()
 
     async def stats(self) -> EngineStats:
+        await asyncio.sleep(0)
         return EngineStats(num_running=len(self._running), num_generated_tokens=self._num_generated)
 
     async def stop(self, drain_s: float = 0.0) -> None:
@@ -154,7 +155,7 @@ async def _items(items: Iterable[ScriptItem] | AsyncIterable[ScriptItem]) -> Asy
             yield item
         return
     for item in items:
-        await asyncio.sleep(0)  # as a real engine does, let the other tasks run between two outputs
+        await asyncio.sleep(0)  # as with a real engine, the other tasks run between two outputs
         yield item
 
 
