@@ -18,7 +18,8 @@ async def read_body(request: Request, limits: HttpConfig) -> bytes:
     """The whole body. Raises ``unsupported_media_type``, ``body_too_large`` (also for a chunked body without
     a length), ``request_timeout``, or ``ClientGone``."""
     _check_media_type(request)
-    _check_size(int(request.headers.get("content-length") or 0), limits.max_body_bytes)
+    declared = request.headers.get("content-length", "")
+    _check_size(int(declared) if declared.isdecimal() else 0, limits.max_body_bytes)
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):

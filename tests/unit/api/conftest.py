@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -34,6 +35,15 @@ class Api:
     async def chat(self, **fields: Any) -> httpx.Response:
         return await self.client.post(CHAT, json={**self.defaults, **fields})
 
+    async def events(self, **fields: Any) -> list[Any]:
+        """Payloads of a stream that began."""
+        response = await self.chat(stream=True, **fields)
+        assert response.status_code == 200, response.text
+        return payloads(response.text)
+
+    async def folded(self, **fields: Any) -> Folded:
+        return fold_chunks((await self.events(**fields))[:-1])
+
     async def error(self, status: int = 400, **fields: Any) -> dict[str, Any]:
         response = await self.chat(**fields)
         assert response.status_code == status, response.text
@@ -41,6 +51,56 @@ class Api:
 
 
 MakeApi = Callable[..., Api]
+
+
+def payloads(body: str) -> list[Any]:
+    """The data of an SSE body, which must be well formed; ``[DONE]`` stays a string."""
+    assert body.endswith("data: [DONE]\n\n")
+    events = [event for event in body.split("\n\n")[:-1] if not event.startswith(":")]
+    assert all(event.startswith("data: ") and "\n" not in event for event in events)
+    return [data if data == "[DONE]" else json.loads(data) for data in (event[6:] for event in events)]
+
+
+class Folded(NamedTuple):
+    """What a client collects from a stream: message, finish reason and extension object."""
+
+    message: dict[str, Any]
+    finish_reason: str
+    extension: Any
+
+
+def fold_chunks(chunks: list[dict[str, Any]]) -> Folded:
+    message: dict[str, Any] = {"role": None, "content": "", "refusal": None}
+    calls: dict[int, dict[str, Any]] = {}
+    reasons, extensions = [], []
+    for chunk in chunks:
+        extensions += [chunk["interlock"]] if "interlock" in chunk else []
+        for choice in chunk["choices"]:
+            delta = choice["delta"]
+            reasons += [choice["finish_reason"]] if choice["finish_reason"] is not None else []
+            message["role"] = delta.get("role", message["role"])
+            message["content"] += delta.get("content", "")
+            if "reasoning_content" in delta:
+                message["reasoning_content"] = message.get("reasoning_content", "") + delta["reasoning_content"]
+            for piece in delta.get("tool_calls", ()):
+                _fold_call(calls, piece)
+    if calls:
+        message["tool_calls"] = list(calls.values())
+        message["content"] = message["content"] or None
+    (reason,) = reasons
+    assert len(extensions) <= 1
+    return Folded(message, reason, extensions[0] if extensions else None)
+
+
+def _fold_call(calls: dict[int, dict[str, Any]], piece: dict[str, Any]) -> None:
+    """The identity of a call is in its first delta, and only there."""
+    if piece["index"] not in calls:
+        assert set(piece) == {"index", "id", "type", "function"}
+        calls[piece["index"]] = {key: value for key, value in piece.items() if key != "index"}
+        return
+    assert set(piece) == {"index", "function"}
+    assert set(piece["function"]) == {"arguments"}
+    calls[piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
 
 
 @pytest.fixture
@@ -70,3 +130,9 @@ async def make_api() -> AsyncIterator[MakeApi]:
 @pytest.fixture
 def api(make_api: MakeApi) -> Api:
     return make_api()
+
+
+@pytest.fixture
+def fold() -> Callable[[str], Folded]:
+    """The body of a stream to what a client collects from it."""
+    return lambda body: fold_chunks(payloads(body)[:-1])

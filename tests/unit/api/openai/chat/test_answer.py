@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 
 from interlock.api.scripted import USAGE, ScriptedService, call, finish, text, thinking
@@ -29,52 +26,18 @@ SCRIPTS = {
 }
 
 
-def payloads(body: str) -> list[Any]:
-    """The data of an SSE body, which must be well formed; ``[DONE]`` stays a string."""
-    assert body.endswith("data: [DONE]\n\n")
-    events = [event for event in body.split("\n\n")[:-1] if not event.startswith(":")]
-    assert all(event.startswith("data: ") and "\n" not in event for event in events)
-    return [data if data == "[DONE]" else json.loads(data) for data in (event[6:] for event in events)]
-
-
-def fold(chunks: list[dict[str, Any]]) -> tuple[dict[str, Any], str, Any]:
-    """Message, finish reason and extension object that a client collects from a stream."""
-    message: dict[str, Any] = {"role": None, "content": "", "refusal": None}
-    calls: dict[int, dict[str, Any]] = {}
-    reasons, extensions = [], []
-    for chunk in chunks:
-        extensions += [chunk["interlock"]] if "interlock" in chunk else []
-        for choice in chunk["choices"]:
-            delta = choice["delta"]
-            reasons += [choice["finish_reason"]] if choice["finish_reason"] is not None else []
-            message["role"] = delta.get("role", message["role"])
-            message["content"] += delta.get("content", "")
-            if "reasoning_content" in delta:
-                message["reasoning_content"] = message.get("reasoning_content", "") + delta["reasoning_content"]
-            for piece in delta.get("tool_calls", ()):
-                if piece["index"] in calls:
-                    assert set(piece) == {"index", "function"}
-                    assert set(piece["function"]) == {"arguments"}
-                    calls[piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
-                else:
-                    calls[piece["index"]] = {key: value for key, value in piece.items() if key != "index"}
-    if calls:
-        message["tool_calls"] = list(calls.values())
-        message["content"] = message["content"] or None
-    (reason,) = reasons
-    assert len(extensions) <= 1
-    return message, reason, extensions[0] if extensions else None
-
-
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_a_streamed_and_a_whole_answer_are_the_same(make_api, name: str) -> None:
     api = make_api(ScriptedService(lambda _: SCRIPTS[name], tools=CHEAP, notes=("note",)))
     whole = (await api.chat()).json()
-    response = await api.chat(stream=True, stream_options={"include_usage": True})
-    *chunks, usage_chunk, done = payloads(response.text)
+    options = {"include_usage": True}
+    *chunks, usage_chunk, _ = await api.events(stream_options=options)
     choice = whole["choices"][0]
-    assert done == "[DONE]"
-    assert fold(chunks) == (choice["message"], choice["finish_reason"], whole.get("interlock"))
+    assert await api.folded(stream_options=options) == (
+        choice["message"],
+        choice["finish_reason"],
+        whole.get("interlock"),
+    )
     assert usage_chunk["choices"] == []
     assert usage_chunk["usage"] == whole["usage"]
     assert all(chunk["usage"] is None for chunk in chunks)
@@ -156,8 +119,7 @@ async def test_a_stream_is_one_line_per_event_whatever_the_text(make_api) -> Non
     response = await api.chat(stream=True)
     assert response.headers["content-type"].startswith("text/event-stream")
     assert response.headers["cache-control"] == "no-cache"
-    chunks = payloads(response.text)[:-1]
-    assert fold(chunks)[0]["content"] == "a\nb\r\n\n data: [DONE]\n\n"
+    assert (await api.folded()).message["content"] == "a\nb\r\n\n data: [DONE]\n\n"
 
 
 FAULTS = {
@@ -171,11 +133,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_failure_after_the_first_byte_is_an_error_event_and_done(make_api, fault: str) -> None:
     api = make_api(ScriptedService(lambda _: [TextDelta(text="a"), *FAULTS[fault]]))
-    response = await api.chat(stream=True, stream_options={"include_usage": True})
-    assert response.status_code == 200
-    *chunks, error, done = payloads(response.text)
+    *chunks, error, done = await api.events(stream_options={"include_usage": True})
     assert error["error"]["code"] == ("worker_died" if fault in ("event", "error") else "internal_error")
-    assert "secret" not in response.text
+    assert "secret" not in str(error)
     assert all(choice["finish_reason"] is None for chunk in chunks for choice in chunk["choices"])
     assert done == "[DONE]"
     (generation,) = api.service.generations
