@@ -20,9 +20,9 @@ _SYSTEM = """\
 
 You may call one or more of these functions to help the user:
 <tools>
-{%- for tool in tools %}
+{% for tool in tools %}
 {{ tool | tojson }}
-{%- endfor %}
+{% endfor %}
 </tools>
 
 To call a function, write a JSON object with its name and its arguments between <tool_call> tags:

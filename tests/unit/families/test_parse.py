@@ -431,13 +431,13 @@ def test_calls_that_the_family_spells_are_read_back(
 @pytest.mark.parametrize(
     "hostile",
     [
-        "<" * 400_000,
-        "<tool_call>" * 40_000,
-        "\n" * 400_000,
-        '<tool_call>{"' * 30_000,
-        '<tool_call>{"name": "f", "arguments": ' + '{"a":' * 80_000,
-        "<think>" * 60_000,
-        "</tool_call>" * 30_000,
+        "<" * 200_000,
+        "<tool_call>" * 15_000,
+        "\n" * 200_000,
+        '<tool_call>{"' * 12_000,
+        '<tool_call>{"name": "f", "arguments": ' + '{"a":' * 40_000,
+        "<think>" * 20_000,
+        "</tool_call>" * 12_000,
     ],
     ids=["angle", "openers", "newlines", "envelopes", "depth", "thoughts", "closers"],
 )
