@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 
 from interlock.engine.sequence import Sequence
@@ -9,12 +10,14 @@ from interlock.runners.base import ModelRunner
 
 
 class KVCacheManager:
-    """Gives slots to sequences. The only caller of the runner's slot operations, so never to be used
-    while a forward pass is in flight."""
+    """Gives slots to sequences, the lowest first: a runner may need more passes for slots far apart.
+
+    The only caller of the runner's slot operations, so never to be used while a forward pass is in flight.
+    """
 
     def __init__(self, runner: ModelRunner) -> None:
         self._runner = runner
-        self._free = list(range(runner.info.num_slots))[::-1]
+        self._free = list(range(runner.info.num_slots))  # a heap
         self._holders: dict[int, Sequence] = {}
 
     @property
@@ -25,7 +28,7 @@ class KVCacheManager:
         """Give ``sequence`` an empty slot; False when there is none."""
         if not self._free:
             return False
-        slot = self._free.pop()
+        slot = heapq.heappop(self._free)
         self._holders[slot] = sequence
         sequence.slot = slot
         self.clear(sequence)
@@ -42,7 +45,7 @@ class KVCacheManager:
         if sequence.slot is None:
             return
         del self._holders[sequence.slot]
-        self._free.append(sequence.slot)
+        heapq.heappush(self._free, sequence.slot)
         sequence.slot = None
         sequence.num_computed_tokens = 0
 
