@@ -53,16 +53,16 @@ class ByteTokenizer:
         return dict(self._special_tokens)
 
     def encode_text(self, text: str) -> list[int]:
-        return list(text.encode())
+        return list(token_bytes.utf8(text))
 
     def encode(self, text: str) -> list[int]:
         ids: list[int] = []
         end = 0
         for match in self._special.finditer(text):
-            ids += text[end : match.start()].encode()
+            ids += token_bytes.utf8(text[end : match.start()])
             ids.append(self._special_tokens[match[0]])
             end = match.end()
-        ids += text[end:].encode()
+        ids += token_bytes.utf8(text[end:])
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:

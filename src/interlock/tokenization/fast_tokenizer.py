@@ -10,7 +10,6 @@ from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.models import BPE
 
 from interlock.core.tokenizer import Vocabulary
-from interlock.errors import InterlockError
 from interlock.tokenization import token_bytes
 
 
@@ -113,9 +112,7 @@ def _rebuilt(
 def _encode(tokenizer: RustTokenizer, text: str) -> list[int]:
     try:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    except UnicodeEncodeError as error:
-        raise InterlockError(
-            "invalid_value",
-            f"the text has a lone surrogate at character {error.start}, which is no Unicode text",
-        ) from error
+    except TypeError:
+        token_bytes.utf8(text)  # what the library means when the text is no Unicode text
+        raise
     return ids

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from interlock.errors import InterlockError
+
 SPACE_MARK = "▁"
 BYTE_TOKENS = tuple(f"<0x{byte:02X}>" for byte in range(256))
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -23,6 +25,16 @@ _CHARACTER_OF_BYTE = {byte: character for character, byte in BYTE_OF_CHARACTER.i
 
 # 0xC0, 0xC1 and 0xF5 to 0xFF occur in no UTF-8 text.
 UTF8_BYTES = frozenset(range(256)) - {0xC0, 0xC1, *range(0xF5, 0x100)}
+
+
+def utf8(text: str) -> bytes:
+    """``text`` as UTF-8. Raises ``InterlockError`` for a lone surrogate, which JSON can smuggle in."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InterlockError(
+            "invalid_value", f"the text has a lone surrogate at character {error.start}: it is not Unicode text"
+        ) from error
 
 
 def to_byte_level(text: str) -> str:
