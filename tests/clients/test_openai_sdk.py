@@ -218,3 +218,12 @@ def test_a_client_that_closes_its_stream_ends_the_generation(scripted, client) -
     next(iter(stream))
     stream.close()
     assert closed.wait(10)
+
+
+def test_a_client_that_gives_up_waiting_ends_the_generation(scripted, client) -> None:
+    closed = threading.Event()
+    scripted.service.on_close = closed.set
+    scripted.plays([asyncio.Event()])
+    with pytest.raises(openai.APITimeoutError):
+        client.with_options(timeout=0.2).chat.completions.create(model=MODEL, messages=MESSAGES)
+    assert closed.wait(10)

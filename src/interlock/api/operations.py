@@ -20,7 +20,7 @@ STATS_TIMEOUT_S = 2.0
 def router(context: ApiContext) -> APIRouter:
     routes = APIRouter()
 
-    @routes.get("/health")
+    @routes.api_route("/health", methods=["GET", "HEAD"])
     async def health() -> Response:
         """200 when requests are served, else 503; ``phase`` says what the engine is doing."""
         phase = context.health()

@@ -27,6 +27,7 @@ class Connection:
         )
         self._left = asyncio.Event()
         self.sent = b""
+        self.broken = False
         self.news = asyncio.Condition()
         self.task = asyncio.ensure_future(app(self._scope(), self._receive, self._send))
 
@@ -47,6 +48,8 @@ class Connection:
         return {"type": "http.disconnect"}
 
     async def _send(self, message: dict[str, Any]) -> None:
+        if self.broken:
+            raise OSError("broken pipe")
         async with self.news:
             self.sent += message.get("body", b"")
             self.news.notify_all()
@@ -127,6 +130,20 @@ async def test_in_the_middle_of_a_whole_answer(make_api, never: asyncio.Event) -
     connection.leave()
     await connection.ended()
     assert service.generations[0].num_closes == 1
+
+
+async def test_noticed_first_when_writing(make_api, caplog: pytest.LogCaptureFixture) -> None:
+    gate = asyncio.Event()
+    service = ScriptedService(lambda _: [TextDelta(text="first"), gate, *text("second")])
+    api = make_api(service)
+    connection = Connection(api.app, stream=True)
+    with outcome(api, "disconnected"):
+        await connection.wait_for(b"first")
+        connection.broken = True
+        gate.set()
+        await connection.ended()
+    assert service.generations[0].num_closes == 1
+    assert not caplog.records
 
 
 async def test_a_neighbour_goes_on(make_api, never: asyncio.Event) -> None:

@@ -21,6 +21,10 @@ async def test_health_is_503_with_the_phase_until_ready(make_api, phase: str) ->
     assert (response.status_code, response.json()) == (200, {"status": "ok", "phase": "ready"})
 
 
+async def test_a_probe_may_ask_for_the_head_only(api) -> None:
+    assert (await api.client.head("/health")).status_code == 200
+
+
 async def test_metrics_show_requests_and_the_engine(api) -> None:
     await api.chat()
     response = await api.client.get("/metrics")

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
+from interlock import log
 from interlock.api.context import Generation
-from interlock.api.errors import error_body
+from interlock.api.errors import error_body, internal_error
 from interlock.api.openai.chat.response import Head, report, usage_object
 from interlock.api.sse import DONE, encode
 from interlock.core.events import (
@@ -23,36 +24,50 @@ from interlock.core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlock.core.usage import Usage
+
+_LOG = log.get(__name__)
 
 
 async def stream_chunks(
     events: AsyncIterator[Event], *, include_usage: bool, generation: Generation, head: Head
 ) -> AsyncGenerator[bytes, None]:
     """Encoded server-sent events."""
-    chunks = _Chunks(head, include_usage)
-    yield encode(chunks.delta({"role": "assistant", "content": ""}))
+    try:
+        async for payload in _payloads(events, _Chunks(head, include_usage), generation):
+            yield encode(payload)
+    except Exception:  # noqa: BLE001  the process edge: a stream that began must end with a reason
+        _LOG.exception("answer %s could not be written", head.id)
+        yield encode(error_body(internal_error()))
+    yield DONE
+
+
+async def _payloads(
+    events: AsyncIterator[Event], chunks: _Chunks, generation: Generation
+) -> AsyncIterator[dict[str, Any]]:
+    yield chunks.delta({"role": "assistant", "content": ""})
     open_calls: list[int] = []
     async for event in events:
         match event:
             case Finished(reason=reason, usage=usage):
-                yield encode({**chunks.delta({}, reason), **report(generation, open_calls)})
-                if include_usage:
-                    yield encode(chunks.usage(usage_object(usage)))
+                yield {**chunks.delta({}, reason), **report(generation, open_calls)}
+                if chunks.include_usage:
+                    yield chunks.usage(usage)
             case Failed(error=error):
-                yield encode(error_body(error))
+                yield error_body(error)
             case ToolCallEnd(index=index):
                 open_calls.remove(index)
             case _:
                 if isinstance(event, ToolCallStart):
                     open_calls.append(event.index)
-                yield encode(chunks.event(event))
-    yield DONE
+                yield chunks.event(event)
 
 
 class _Chunks:
     """Makes the chunks of one answer. With usage asked for, all but the last have ``usage: null``."""
 
     def __init__(self, head: Head, include_usage: bool) -> None:
+        self.include_usage = include_usage
         self._head = head
         self._extra: dict[str, Any] = {"usage": None} if include_usage else {}
 
@@ -74,8 +89,8 @@ class _Chunks:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return self._head.object("chat.completion.chunk", choices=[choice], **self._extra)
 
-    def usage(self, usage: dict[str, Any]) -> dict[str, Any]:
-        return self._head.object("chat.completion.chunk", choices=[], usage=usage)
+    def usage(self, usage: Usage) -> dict[str, Any]:
+        return self._head.object("chat.completion.chunk", choices=[], usage=usage_object(usage))
 
     def _tool_call(self, tool_call: dict[str, Any]) -> dict[str, Any]:
         return self.delta({"tool_calls": [tool_call]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.api.scripted import USAGE, ScriptedService, call, finish, text, thinking
-from interlock.core.events import Failed, TextDelta
+from interlock.core.events import Failed, TextDelta, ToolCallEnd
 from interlock.core.tools import ToolContext
 from interlock.errors import InterlockError
 
@@ -151,6 +151,14 @@ async def test_a_failure_before_the_first_byte_has_its_status(make_api, fault: s
     error = response.json()
     assert error["error"]["code"] == ("worker_died" if fault in ("event", "error") else "internal_error")
     assert api.service.generations[0].num_closes == 1
+
+
+async def test_an_answer_that_cannot_be_written_ends_its_stream_with_an_error(make_api) -> None:
+    api = make_api(ScriptedService(lambda _: [TextDelta(text="a"), ToolCallEnd(index=7), *finish()]))
+    *_, error, done = await api.events()
+    assert (error["error"]["code"], done) == ("internal_error", "[DONE]")
+    assert (await api.chat()).status_code == 500
+    assert [generation.num_closes for generation in api.service.generations] == [1, 1]
 
 
 async def test_outcomes_are_counted_once_each(make_api) -> None:
