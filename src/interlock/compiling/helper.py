@@ -9,6 +9,8 @@ import sys
 import time
 from typing import BinaryIO
 
+import psutil
+
 from interlock.compiling.messages import (
     HEADER,
     FromHelper,
@@ -65,8 +67,10 @@ def run(trial: Trial, job: Job) -> FromHelper:
 
 def _limit_memory(memory_bytes: int) -> None:
     """Bound what this process may allocate beyond what it holds now; a platform without the limit goes without."""
+    held_bytes = getattr(psutil.Process().memory_info(), "data", 0)
+    limit = held_bytes + memory_bytes
     try:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     except (ValueError, OSError):
         return
 

@@ -40,7 +40,7 @@ class HelperProcess:
     @property
     def pid(self) -> int | None:
         """Process id while it runs."""
-        return None if self._process is None else self._process.pid
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def start(self) -> None:
         """Start and wait until it can work. Raises ``HelperDiedError``."""
@@ -65,7 +65,7 @@ class HelperProcess:
 
     async def ensure_started(self) -> None:
         """Start it if it is not running. Raises ``HelperDiedError``."""
-        if self._process is None:
+        if self.pid is None:  # never started, killed by us, or dead while idle
             await self.start()
 
     async def ask(self, job: Job, timeout_s: float) -> Lowered | Refused:

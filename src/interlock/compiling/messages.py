@@ -13,7 +13,7 @@ HEADER = struct.Struct("!I")
 
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
-    """First frame to a helper. special_tokens: spelling to id. memory_bytes: address space it may use."""
+    """First frame to a helper. special_tokens: spelling to id. memory_bytes: what a job may allocate."""
 
     special_tokens: dict[str, int]
     memory_bytes: int

@@ -37,6 +37,11 @@ class CompilePool:
         self._idle: asyncio.LifoQueue[HelperProcess] = asyncio.LifoQueue()
         self._helpers: list[HelperProcess] = []
 
+    @property
+    def helper_pids(self) -> tuple[int, ...]:
+        """Process ids of the helpers that run now."""
+        return tuple(helper.pid for helper in self._helpers if helper.pid is not None)
+
     async def start(self) -> None:
         """Start the helpers and return when all are ready. Raises ``InterlockError("compile_failed")``."""
         self._helpers = [HelperProcess(self._setup) for _ in range(self._config.helpers)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.constraints import gbnf, json_native
@@ -33,25 +34,25 @@ class Trial:
         self._provider = LLGuidanceProvider(TrialTokenizer(special_tokens))
 
     def run(self, spec: ConstraintSpec) -> LoweredConstraint:
-        """The lowered spec, known to compile. Raises ``InterlockError`` that names the part at fault."""
+        """The lowered spec, known to compile. Raises ``InterlockError`` that names the part at fault.
+
+        Every part a user brought is tried alone: one that matches nothing shows only at its own start.
+        """
         lowered = self._lower(spec)
-        try:
-            self._provider.compile(lowered.grammar)
-        except InterlockError as error:
-            raise self._blamed(spec, error) from None
+        for node in dict.fromkeys(_user_nodes(spec.root)):
+            if node != spec.root:
+                self._compile(self._lower(ConstraintSpec(root=node)), node)
+        self._compile(lowered, spec.root)
         return lowered
 
     def _lower(self, spec: ConstraintSpec) -> LoweredConstraint:
         return lower(spec, self._special_tokens, gbnf_to_lark=gbnf.to_lark)
 
-    def _blamed(self, spec: ConstraintSpec, error: InterlockError) -> InterlockError:
-        """``error`` of the whole as the error of the part that alone does not compile either."""
-        for node in _user_nodes(spec.root):
-            try:
-                self._provider.compile(self._lower(ConstraintSpec(root=node)).grammar)
-            except InterlockError as alone:
-                return _of_node(node, alone)
-        return error
+    def _compile(self, lowered: LoweredConstraint, node: Node) -> None:
+        try:
+            self._provider.compile(lowered.grammar)
+        except InterlockError as error:
+            raise _of_node(node, error) from None
 
 
 class TrialTokenizer:
@@ -102,18 +103,22 @@ def _user_nodes(node: Node) -> Iterator[_UserNode]:
             yield from _user_nodes(item)
 
 
-def _of_node(node: _UserNode, error: InterlockError) -> InterlockError:
-    if isinstance(node, JsonValue) and error.code == "invalid_grammar":
-        return json_native.explain(node, _own_words(error.message).replace("the grammar", "the schema"))
-    code = "invalid_regex" if isinstance(node, Regex) and error.code == "invalid_grammar" else error.code
-    if isinstance(node, JsonValue) and error.problems:
-        return error
-    message = _own_words(error.message) if isinstance(node, Regex | JsonValue) else error.message
-    return InterlockError(code, message, param=node.origin or None, problems=error.problems, hint=error.hint)
+def _of_node(node: Node, error: InterlockError) -> InterlockError:
+    match node:
+        case JsonValue() if error.code == "invalid_grammar":
+            return json_native.explain(node, _own_words(error.message).replace("the grammar", "the schema"))
+        case JsonValue(origin=origin):
+            return InterlockError(error.code, _own_words(error.message), param=origin or None)
+        case Regex(origin=origin):
+            code = "invalid_regex" if error.code == "invalid_grammar" else error.code
+            return InterlockError(code, _own_words(error.message), param=origin or None)
+        case Grammar(origin=origin) | Choice(origin=origin):
+            return InterlockError(error.code, error.message, param=origin or None)
+        case _:
+            return error
 
 
 def _own_words(message: str) -> str:
     """Without the place and the excerpt of a grammar that the caller never saw."""
-    text = message.split("\n   1 | ", maxsplit=1)[0].strip()
-    place, colon, rest = text.partition(": ")
-    return rest if colon and place.startswith("at ") else text
+    text = re.split(r"\n +1 \| ", message)[0].strip()
+    return re.sub(r"^(the constraint exceeds a limit: )?at \d+\(\d+\): ", r"\1", text)

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from interlock.compiling.helper import run
+from interlock.compiling.messages import (
+    HEADER,
+    Job,
+    Lowered,
+    Ready,
+    Refused,
+    Setup,
+    decode_from_helper,
+    decode_to_helper,
+    frame,
+)
+from interlock.compiling.results import ResultCache
+from interlock.compiling.trial import Trial, TrialTokenizer
+from interlock.core.constraint import (
+    Choice,
+    ConstraintSpec,
+    Grammar,
+    JsonValue,
+    LoweredConstraint,
+    Marker,
+    Node,
+    Regex,
+    Sequence,
+    Text,
+)
+from interlock.errors import InterlockError, Problem
+
+SPECIAL_TOKENS = {"<tool_call>": 151_657, "<pad>": 0, "[TOOL]": 3}
+TRIAL = Trial(SPECIAL_TOKENS)
+LOWERED = LoweredConstraint(provider="llguidance", grammar="start: ", key="k", notes=("n",))
+REFUSED = InterlockError(
+    "invalid_schema",
+    "m",
+    param="p",
+    problems=(Problem(reason="r", keyword="k", pointer="/k", tool="t"),),
+    hint="h",
+)
+
+
+def test_the_trial_vocabulary_has_special_tokens_at_their_own_ids() -> None:
+    tokenizer = TrialTokenizer(SPECIAL_TOKENS)
+    tokens = tokenizer.vocabulary.tokens
+    assert {spelling: tokens[token_id].decode() for spelling, token_id in SPECIAL_TOKENS.items()} == {
+        spelling: spelling for spelling in SPECIAL_TOKENS
+    }
+    assert tokenizer.decode(tokenizer.encode("é[TOOL]")) == "é[TOOL]"
+    assert not set(tokenizer.encode_text("[TOOL]")) & set(SPECIAL_TOKENS.values())
+
+
+@pytest.mark.parametrize(
+    "node", [Marker("<tool_call>"), Marker("[TOOL]"), Marker("<other>"), Choice(("a", "b"))]
+)
+def test_what_compiles_is_lowered(node: Node) -> None:
+    answer = run(TRIAL, Job(ConstraintSpec(root=node).to_json()))
+    assert isinstance(answer, Lowered)
+    assert answer.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("node", "code", "param", "words"),
+    [
+        (Regex("a(b", "guided_regex"), "invalid_regex", "guided_regex", "unclosed group"),
+        (Regex("a$b", "guided_regex"), "invalid_regex", "guided_regex", "lookarounds not supported"),
+        (Grammar("start: (", "lark", "grammar"), "invalid_grammar", "grammar", "Expected"),
+        (Grammar('start: A\nA: "a" & "b"', "lark", "grammar"), "invalid_grammar", "grammar", "matches nothing"),
+        (Grammar("root ::= nope", "gbnf", "grammar"), "invalid_grammar", "grammar", "nope"),
+        (JsonValue('{"oneOf": [{}, {}]}', origin="schema"), "invalid_schema", "schema", "'oneOf' at /oneOf"),
+        (JsonValue('{"$ref": "#"}', origin="schema"), "invalid_schema", "schema", "the schema matches nothing"),
+        (
+            JsonValue('{"minimum": 2, "maximum": 1, "type": "integer"}', origin="s"),
+            "invalid_schema",
+            "s",
+            "greater",
+        ),
+    ],
+)
+def test_the_part_at_fault_is_named(node: Node, code: str, param: str, words: str) -> None:
+    whole = Sequence((Text("{"), JsonValue("true"), Text("}"), node))
+    with pytest.raises(InterlockError) as caught:
+        TRIAL.run(ConstraintSpec(root=whole))
+    assert (caught.value.code, caught.value.param) == (code, param)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"root": {"kind": "x"}, "provider": "llguidance"}'])
+def test_a_spec_that_is_none_fails_the_job_not_the_helper(text: str) -> None:
+    answer = run(TRIAL, Job(text))
+    assert isinstance(answer, Refused)
+    assert answer.code == "compile_failed"
+
+
+@pytest.mark.parametrize("message", [Setup({"<a>": 1}, 5), Job("{}")])
+def test_messages_to_a_helper_survive_the_wire(message: Setup | Job) -> None:
+    data = frame(message)
+    assert HEADER.unpack(data[: HEADER.size]) == (len(data) - HEADER.size,)
+    assert decode_to_helper(data[HEADER.size :]) == message
+
+
+@pytest.mark.parametrize("message", [Ready(), Lowered(LOWERED, 0.5), Refused.of(REFUSED, 0.25)])
+def test_messages_of_a_helper_survive_the_wire(message: Ready | Lowered | Refused) -> None:
+    decoded = decode_from_helper(frame(message)[HEADER.size :])
+    assert decoded == message
+    if isinstance(decoded, Refused):
+        assert decoded.error() == REFUSED
+
+
+def lowered(size: int) -> LoweredConstraint:
+    return LoweredConstraint(provider="llguidance", grammar="x" * size, key="k")
+
+
+def test_results_are_bounded_by_bytes_and_by_number() -> None:
+    results = ResultCache(max_entries=3, max_bytes=10_000)
+    for key in "abcd":
+        results.put(key, lowered(10))
+    assert [results.get(key) is None for key in "abcd"] == [True, False, False, False]
+    results.put("e", lowered(8_500))
+    assert [results.get(key) is None for key in "bcde"] == [True, True, False, False]
+    results.put("f", lowered(20_000))
+    assert results.get("f") is None
+    results.put("e", REFUSED)
+    assert results.get("e") == REFUSED
+    assert len(results) == 2
+    assert results.num_bytes < 3_000

@@ -1,0 +1,153 @@
+"""ConstraintState, the thinking budget and mask batches, over the fake provider."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from interlock.constraints import bitmask
+from interlock.constraints.mask_batch import MaskBatch
+from interlock.constraints.providers.base import Matcher, MatcherError, Provider
+from interlock.constraints.providers.fake import FakeProvider
+from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.providers.registry import PROVIDERS, create_provider
+from interlock.constraints.state import ConstraintState
+from interlock.core.engine import ThinkingBudget
+from interlock.errors import InterlockError
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
+
+TOKENIZER = byte_tokenizer()
+SIZE = TOKENIZER.vocabulary.size
+STOPS = set(TOKENIZER.vocabulary.stop_ids)
+CLOSE = (10, 11, 10, 12)
+
+
+def matcher(*answers: list[int | str], provider: Provider | None = None) -> Matcher:
+    return (provider or FakeProvider(TOKENIZER)).compile(json.dumps(answers)).matcher()
+
+
+def allowed(row: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(bitmask.unpack(row, SIZE)).tolist())
+
+
+def mask(state: ConstraintState) -> set[int] | None:
+    row = MaskBatch(1, SIZE).fill([state])[0]
+    return None if row is None else allowed(row)
+
+
+def run(state: ConstraintState, *ids: int) -> ConstraintState:
+    for token_id in ids:
+        state.accept(token_id)
+    return state
+
+
+def test_a_state_without_matcher_allows_everything() -> None:
+    state = run(ConstraintState(None), 1, 2)
+    assert mask(state) is None
+    assert state.is_accepting
+    assert not state.is_terminated
+    assert state.error is None
+    state.close()
+
+
+def test_a_state_with_matcher_is_the_matcher() -> None:
+    state = ConstraintState(matcher([1, 2]))
+    assert mask(state) == {1}
+    run(state, 1, 2)
+    assert state.is_accepting
+    assert state.is_terminated
+    assert mask(state) == STOPS
+    with pytest.raises(MatcherError):
+        state.accept(3)
+    assert state.error == "token 3 is not allowed"
+    with pytest.raises(MatcherError):
+        _ = state.is_accepting
+
+
+@pytest.mark.parametrize(
+    ("budget", "output", "forced"),
+    [
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [], None),
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [1, 2], None),
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [1, 2, 3], 10),
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [1, 2, 3, 10], 11),
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [1, 2, 10], 11),  # the model had begun to close
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [1, 10, 11, 10], 12),
+        (ThinkingBudget(max_tokens=5, close_ids=CLOSE), [10, 11, 10, 11, 10], 12),  # overlapping beginnings
+        (ThinkingBudget(max_tokens=5, close_ids=CLOSE), [10, 11, 10, 10, 11], 10),
+        (ThinkingBudget(max_tokens=3, close_ids=CLOSE), [1, 2, 3, *CLOSE], None),
+        (ThinkingBudget(max_tokens=9, close_ids=CLOSE), [1, *CLOSE, 2, 3, 4, 5, 6, 7, 8], None),
+        (ThinkingBudget(max_tokens=0, close_ids=CLOSE), [], 10),
+        (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [], None),
+        (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [7, 8], None),
+        (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [7, 8, 1], 10),
+        (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [7, 1, 2, 3], None),  # never opened
+        (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [1, 7, 8, 3], None),
+    ],
+)
+def test_the_closing_ids_are_forced_at_the_end_of_the_budget(
+    budget: ThinkingBudget, output: list[int], forced: int | None
+) -> None:
+    state = run(ConstraintState(None, thinking=budget), *output)
+    assert state.forced_id() == forced
+    assert mask(state) == (None if forced is None else {forced})
+    row = bitmask.allocate(1, SIZE)[0]
+    state.fill(row)
+    assert allowed(row) == (set() if forced is None else {forced})
+
+
+def test_a_grammar_that_cannot_take_the_closing_id_decides() -> None:
+    state = ConstraintState(matcher([1, 2, 10]), thinking=ThinkingBudget(max_tokens=1, close_ids=(10,)))
+    assert mask(run(state, 1)) == {2}
+    assert mask(run(state, 2)) == {10}
+    assert mask(run(state, 10)) == STOPS
+
+
+@pytest.mark.parametrize("name", ["fake", "llguidance"])
+def test_a_batch_fills_every_row_and_a_failure_stays_in_its_row(name: str) -> None:
+    provider = create_provider(name, TOKENIZER)
+    texts = ["[[97, 98], [97, 99]]", "[[100]]", "[[101, 102]]"]
+    grammars = {"fake": texts, "llguidance": ['start: "ab" | "ac"', 'start: "d"', 'start: "ef"']}[name]
+    states: list[ConstraintState | None] = [
+        ConstraintState(provider.compile(text).matcher()) for text in grammars
+    ]
+    failed = states[1]
+    assert failed is not None
+    with pytest.raises(MatcherError):
+        failed.accept(1)
+    ended = run(ConstraintState(provider.compile(grammars[1]).matcher()), 100, TOKENIZER.vocabulary.stop_ids[0])
+    thinking = ConstraintState(
+        provider.compile(grammars[2]).matcher(), thinking=ThinkingBudget(max_tokens=0, close_ids=(101,))
+    )
+    broken_thinking = ConstraintState(failed.matcher, thinking=ThinkingBudget(max_tokens=0, close_ids=(101,)))
+    states += [None, ConstraintState(None), ended, thinking, broken_thinking]
+    batch = MaskBatch(len(states), SIZE, threads=2)
+    for _ in range(2):
+        masks = batch.fill(states)
+        found = [None if row is None else allowed(row) for row in masks]
+        assert found == [{97}, set(), {101}, None, None, STOPS, {101}, set()]
+    assert failed.error is not None
+    assert batch.fill([]) == []
+
+
+def test_an_error_while_filling_stays_in_its_row() -> None:
+    states = [ConstraintState(matcher([1])), ConstraintState(matcher(["error"])), ConstraintState(matcher([2]))]
+    found = [allowed(row) for row in MaskBatch(3, SIZE).fill(states) if row is not None]
+    assert found == [{1}, set(), {2}]
+    assert [state.error for state in states] == [None, "the grammar says so", None]
+
+
+def test_a_dead_end_of_the_grammar_is_an_empty_mask() -> None:
+    # "a" leads into a text that nothing matches
+    compiled = LLGuidanceProvider(TOKENIZER).compile('start: "x" | "a" A\nA: "b" & "c"')
+    state = ConstraintState(compiled.matcher())
+    assert mask(state) == {ord("a"), ord("x")}
+    assert mask(run(state, ord("a"))) == set()
+    assert state.error is None
+
+
+def test_the_registry_lists_its_names() -> None:
+    with pytest.raises(InterlockError, match=", ".join(PROVIDERS)):
+        create_provider("none", TOKENIZER)
