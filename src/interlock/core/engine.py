@@ -93,7 +93,10 @@ class EngineOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """A snapshot for /metrics and the admin page; counters since the worker started."""
+    """A snapshot for /metrics and the admin page; counters since the worker started.
+
+    step_s holds forward_s (from launch to selection), and that holds mask_s.
+    """
 
     num_waiting: int = 0
     num_running: int = 0
@@ -107,7 +110,6 @@ class EngineStats:
     step_s: float = 0.0
     forward_s: float = 0.0
     mask_s: float = 0.0
-    select_s: float = 0.0
     restarts: int = 0
 
 
