@@ -18,11 +18,13 @@ from interlock.config import HttpConfig, ServerConfig
 from interlock.engine.client import LocalEngine
 from interlock.errors import InterlockError
 from interlock.families import registry
+from interlock.families.base import ModelFamily
 from interlock.families.wire.render import PromptRenderer
 from interlock.metrics import Metrics
 from interlock.serving.lifecycle import Lifecycle
 from interlock.serving.model import ServedModel
 from interlock.serving.service import GenerationService
+from interlock.tokenization.description import ModelDescription
 from interlock.tokenization.load import describe
 
 _log = log.get(__name__)
@@ -32,11 +34,7 @@ def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
     """The application and what starts and stops under it; nothing is running yet."""
     metrics = Metrics()
     description = describe(config.engine.model)
-    if config.family is None:
-        family, reason = registry.choose(description)
-    else:
-        family, reason = registry.by_name(config.family), "named on the command line"
-    _log.info("model family %s: %s", family.name, reason)
+    family = _choose_family(config.family, description)
     engine = LocalEngine(config.engine, metrics)
     model = ServedModel(
         name=config.served_name,
@@ -44,7 +42,7 @@ def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
         tokenizer=description.tokenizer,
         renderer=PromptRenderer(family, description),
         engine=engine,
-        compile_pool=CompilePool(config.compile, tuple(description.tokenizer.special_tokens), metrics),
+        compile_pool=CompilePool(config.compile, description.tokenizer.special_tokens, metrics),
         defaults=config.defaults,
     )
     service = GenerationService(model, metrics, config.http)
@@ -57,6 +55,14 @@ def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
         reasoning_field=config.defaults.reasoning_field,
     )
     return app, service.lifecycle
+
+
+def _choose_family(name: str | None, description: ModelDescription) -> ModelFamily:
+    if name is not None:
+        return registry.by_name(name)
+    choice = registry.choose(description)
+    _log.info("model family %s: %s", choice.family.name, choice.reason)
+    return choice.family
 
 
 class Server:
