@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from interlock.errors import InterlockError
 from interlock.families import generic, qwen3
@@ -19,8 +19,7 @@ _NAME = "interlock_probe"
 _ARGUMENTS = {"key": "a value"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FamilyChoice:
+class FamilyChoice(NamedTuple):
     """reason: one clause for people that says what decided."""
 
     family: ModelFamily
