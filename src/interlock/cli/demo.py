@@ -20,7 +20,7 @@ from rich.syntax import Syntax
 from interlock import env, launch, log
 from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
 from interlock.provision.demo import demo_model
-from interlock.provision.progress import RichProgress
+from interlock.provision.progress import TerminalProgress
 
 _TIMEOUT_S = 300
 
@@ -125,7 +125,8 @@ def command(port: int, threads: int, as_json: bool) -> None:
     """
     log.configure("warning")
     console = Console(stderr=as_json)
-    path = demo_model(env.cache_dir(), RichProgress(console))
+    with TerminalProgress(console) as progress:
+        path = demo_model(env.cache_dir(), progress)
     config = ServerConfig(
         served_name="demo",
         engine=EngineConfig(model=path, slots=2, llama_cpp=LlamaCppConfig(threads=threads)),

@@ -23,7 +23,8 @@ def command(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
-    table = Table("family", "models", "other names", "a call", "thinking", show_lines=True)
+    table = Table("family", "models", "other names", "a call", show_lines=True)
+    table.add_column("thinking", no_wrap=True)
     for row in rows:
         cells = (row["name"], row["title"], ", ".join(row["aliases"]), row["call"], row["reasoning"] or "-")
         table.add_row(*map(Text, cells))

@@ -8,7 +8,7 @@ import click
 
 from interlock import env, launch, log
 from interlock.cli import options as opt
-from interlock.provision.progress import RichProgress
+from interlock.provision.progress import TerminalProgress
 from interlock.provision.resolve import resolve_model
 
 
@@ -21,5 +21,6 @@ def command(model: str, log_level: str | None, **options: Any) -> None:
     MODEL is the path of a GGUF file, `org/repo/file.gguf` on the Hugging Face hub, or `demo`.
     """
     log.configure(log_level or env.log_level())
-    path = resolve_model(model, cache=env.cache_dir(), progress=RichProgress())
+    with TerminalProgress() as progress:
+        path = resolve_model(model, cache=env.cache_dir(), progress=progress)
     launch.run(opt.server_config(model, path, options))
