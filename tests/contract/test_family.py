@@ -262,20 +262,24 @@ def check_end(turn: Turn, calls: list[tuple[str, str]], request: dict[str, Any])
             assert turn.text() in choices
 
 
-def test_the_natural_tokens_of_a_real_vocabulary_are_legal(family: ModelFamily, shared: Path) -> None:
+@pytest.fixture(scope="module")
+def qwen3(shared: Path) -> tuple[Tokenizer, Provider]:
     packed = (shared / "data/tokenizers/qwen3/tokenizer.json.xz").read_bytes()
     tokenizer = hf_tokenizer(lzma.decompress(packed).decode(), turn_ends=["<|im_end|>"])
-    provider = create_provider("llguidance", tokenizer)
-    for mode, before in (
-        ("required", "<think>\na plan\n</think>\n\n"),
-        ("required", ""),
-        ("auto", "Let me see.\n"),
-    ):
-        for calls in CALLS.values():
-            turn = Turn(family, tokenizer, provider, mode=mode, thinking="optional")
-            spelt = before + spell_calls(family.tool_calls, calls)
-            if '"</tool_call>' not in spelt:
-                for token_id in tokenizer.encode(spelt):
-                    turn.push(token_id)
-                assert turn.matcher.is_accepting
-                assert [(name, json.loads(arguments)) for name, arguments in turn.calls()] == calls
+    return tokenizer, create_provider("llguidance", tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("mode", "before"),
+    [("required", "<think>\na plan\n</think>\n\n"), ("required", ""), ("auto", "Let me see.\n")],
+)
+def test_the_natural_tokens_of_a_real_vocabulary_are_legal(
+    family: ModelFamily, qwen3: tuple[Tokenizer, Provider], mode: Any, before: str
+) -> None:
+    tokenizer, provider = qwen3
+    for name in ("one", "parallel"):
+        turn = Turn(family, tokenizer, provider, mode=mode, thinking="optional")
+        for token_id in tokenizer.encode(before + spell_calls(family.tool_calls, CALLS[name])):
+            turn.push(token_id)
+        assert turn.matcher.is_accepting
+        assert [(called, json.loads(arguments)) for called, arguments in turn.calls()] == CALLS[name]

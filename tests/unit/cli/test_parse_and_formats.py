@@ -30,7 +30,7 @@ def test_a_turn_becomes_content_reasoning_and_calls(chunk: tuple[str, ...]) -> N
 
 
 def test_a_cut_call_is_not_listed_as_whole() -> None:
-    parsed = parse(TURN[:-20], "--truncated")
+    parsed = parse(TURN[: TURN.index(".0") + 1], "--truncated")
     assert parsed["tool_calls"] == []
     assert parsed["incomplete_tool_call"]["function"]["arguments"].startswith('{"a": 1')
 
