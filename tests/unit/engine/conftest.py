@@ -145,5 +145,10 @@ def bench() -> Callable[..., Bench]:
 
 
 @pytest.fixture
+def make_constraint() -> Callable[..., LoweredConstraint]:
+    return one_of
+
+
+@pytest.fixture
 def says() -> Callable[[str], LogitsSource]:
     return saying
