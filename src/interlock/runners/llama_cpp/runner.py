@@ -1,0 +1,147 @@
+"""A ``ModelRunner`` over llama.cpp."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from interlock.config import EngineConfig
+from interlock.runners.base import ForwardError, IntArray, RunnerInfo, Selection, StepBatch
+from interlock.runners.llama_cpp.batch import BatchBuffer
+from interlock.runners.llama_cpp.decode_thread import DecodeThread
+from interlock.runners.llama_cpp.load import load_library
+from interlock.runners.llama_cpp.model import load_model
+from interlock.runners.slots import Run, SlotTable
+from interlock.sampling.base import SamplingRow
+from interlock.sampling.candidates import Logits
+from interlock.sampling.select import select_rows
+
+# llama_memory_seq_rm and seq_cp: a negative bound is open
+_FROM_START, _TO_END = -1, -1
+_REASONS = {1: "no room in the cache", 2: "aborted", -1: "an invalid batch"}
+
+
+class LlamaCppRunner:
+    """Many sequences in one ``llama_decode``; logits only for the rows asked for, read where the library left
+    them. A slot is a sequence id with a cache of its own.
+
+    Slots used together should be neighbours: a pass over slots with a gap between them costs one pass each side.
+    After a failed pass the slots of its batch are empty.
+    """
+
+    def __init__(self, config: EngineConfig, *, max_default_context_tokens: int) -> None:
+        """Raises ``InterlockError`` where the library or the model cannot be loaded."""
+        library = load_library(config.llama_cpp.library)
+        self._loaded = load_model(library, config, max_default_context_tokens)
+        self._native = library.native
+        self._messages = library.messages
+        self._info = RunnerInfo(
+            name=f"llama.cpp ({library.name} {library.version}): {self._loaded.name}",
+            num_logits=self._loaded.num_logits,
+            num_slots=config.slots,
+            context_tokens=self._loaded.context_tokens,
+            max_batch_tokens=config.max_batch_tokens,
+            capabilities=self._loaded.capabilities,
+        )
+        self._table = SlotTable(
+            num_slots=config.slots,
+            context_tokens=self._info.context_tokens,
+            max_batch_tokens=config.max_batch_tokens,
+            num_logits=self._info.num_logits,
+        )
+        self._buffer = BatchBuffer(config.max_batch_tokens, library.structs)
+        self._decode = partial(self._native.llama_decode, self._loaded.context, self._buffer.struct)
+        self._thread = DecodeThread()
+        self._in_flight = False
+        self._closed = False
+
+    @property
+    def info(self) -> RunnerInfo:
+        return self._info
+
+    def launch(self, batch: StepBatch) -> LlamaCppForward:
+        self._check_idle()
+        runs = self._table.check(batch)
+        rows = self._buffer.fill(batch)
+        self._in_flight = True
+        self._messages.clear()
+        self._thread.start(self._decode)
+        self._table.advance(runs)
+        return LlamaCppForward(self, runs, rows)
+
+    def truncate(self, slot: int, num_tokens: int) -> None:
+        self._check_idle()
+        if num_tokens not in (0, self._table.length(slot)) and not self._info.capabilities.partial_rollback:
+            raise ValueError("this model's state cannot be cut")
+        self._table.truncate(slot, num_tokens)
+        self._remove(slot, num_tokens)
+
+    def copy_prefix(self, source: int, target: int, num_tokens: int) -> None:
+        self._check_idle()
+        if not self._info.capabilities.prefix_copy:
+            raise ValueError("this model's state cannot be copied in part")
+        self._table.copy_prefix(source, target, num_tokens)
+        self._remove(target, 0)
+        if num_tokens:
+            # Between caches of their own only whole sequences can be copied; a partial copy aborts the process.
+            self._native.llama_memory_seq_cp(self._loaded.memory, source, target, _FROM_START, _TO_END)
+            self._remove(target, num_tokens)
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._thread.stop()
+        self._loaded.close()
+
+    def finish(self, runs: list[Run]) -> None:
+        """Wait for the pass in flight; called by its ``Forward``."""
+        if not self._in_flight:
+            raise ValueError("select or discard was called twice")
+        status = self._thread.wait()
+        self._in_flight = False
+        if status != 0:
+            for run in runs:
+                self.truncate(run.slot, 0)
+            reason = _REASONS.get(status, f"status {status}")
+            raise ForwardError(f"llama_decode failed ({reason}): {self._messages.last()}")
+
+    def logits(self, index: int) -> Logits:
+        """The row of the token at ``index`` of the batch as filled; a view, valid until the next pass."""
+        pointer = self._native.llama_get_logits_ith(self._loaded.context, index)
+        if not pointer:
+            raise ForwardError(f"no logits for token {index} of the batch: {self._messages.last()}")
+        row: Logits = np.ctypeslib.as_array(pointer, shape=(self._info.num_logits,))
+        return row
+
+    def _remove(self, slot: int, start: int) -> None:
+        if not self._native.llama_memory_seq_rm(self._loaded.memory, slot, start, _TO_END):
+            raise RuntimeError(f"the cache of slot {slot} cannot be cut at {start}")
+
+    def _check_idle(self) -> None:
+        if self._closed:
+            raise ValueError("the runner is closed")
+        if self._in_flight:
+            raise ValueError("a pass is in flight")
+
+
+class LlamaCppForward:
+    """A pass on the decode thread."""
+
+    __slots__ = ("_rows", "_runner", "_runs")
+
+    def __init__(self, runner: LlamaCppRunner, runs: list[Run], rows: IntArray) -> None:
+        self._runner = runner
+        self._runs = runs
+        self._rows = rows
+
+    def select(self, rows: Sequence[SamplingRow]) -> Selection:
+        if len(rows) != len(self._rows):
+            raise ValueError(f"{len(rows)} sampling rows for {len(self._rows)} rows of logits")
+        self._runner.finish(self._runs)
+        return Selection(choices=select_rows(map(self._runner.logits, self._rows.tolist()), rows))
+
+    def discard(self) -> None:
+        self._runner.finish(self._runs)
