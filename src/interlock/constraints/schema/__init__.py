@@ -1,0 +1,85 @@
+"""JSON Schema in its exact meaning, as Lark for llguidance, or an honest refusal."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from interlock.constraints.schema.compile import Compiled, compile_schema
+from interlock.constraints.schema.lower.syntax import JsonSyntax, json_syntax
+from interlock.constraints.schema.options import Limits, SchemaOptions
+from interlock.constraints.schema.report import Finding, SchemaReport
+from interlock.core.constraint import JsonValue
+from interlock.errors import InterlockError, Problem
+
+__all__ = [
+    "Compiled",
+    "Finding",
+    "JsonSyntax",
+    "Limits",
+    "SchemaGrammar",
+    "SchemaOptions",
+    "SchemaReport",
+    "compile_schema",
+    "json_syntax",
+    "load_schema",
+    "schema_grammar",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaGrammar:
+    """start: name of the rule for the value. lark: rules and terminals, all named with the prefix.
+    notes: what a caller should see. report: what became of each keyword."""
+
+    start: str
+    lark: str
+    notes: tuple[str, ...]
+    report: SchemaReport
+
+
+def schema_grammar(value: JsonValue, prefix: str, *, options: SchemaOptions | None = None) -> SchemaGrammar:
+    """The grammar of one ``JsonValue``. Raises ``InterlockError`` ``invalid_schema`` with every problem."""
+    options = options or SchemaOptions(open_objects=value.open_objects, property_order=value.property_order)
+    syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
+    compiled = compile_schema(load_schema(value.schema), options, syntax, prefix)
+    if compiled.problems:
+        raise _error(value, compiled.problems)
+    return SchemaGrammar(
+        start=compiled.start, lark=compiled.lark, notes=compiled.report.notes(), report=compiled.report
+    )
+
+
+def load_schema(text: str) -> Any:
+    """Schema text to data; decimals stay exact. Raises ``InterlockError``."""
+    try:
+        data = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
+        text.encode()
+        json.dumps(data, default=str, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON text in Unicode: {error}"
+        raise InterlockError("invalid_schema", f"The schema is {reason}.", problems=(Problem(reason=reason),)) from None
+    return data
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _error(value: JsonValue, problems: tuple[Problem, ...]) -> InterlockError:
+    placed = tuple(
+        Problem(reason=item.reason, keyword=item.keyword, pointer=item.pointer, tool=value.tool) for item in problems
+    )
+    first = placed[0]
+    where = f" of tool '{value.tool}'" if value.tool else ""
+    at = f" at '{first.pointer}'" if first.pointer else ""
+    keyword = f" '{first.keyword}'" if first.keyword else ""
+    more = f" (and {len(placed) - 1} more)" if len(placed) > 1 else ""
+    return InterlockError(
+        "invalid_schema",
+        f"The schema{where} cannot be enforced:{keyword}{at}: {first.reason}{more}.",
+        param=value.origin or None,
+        problems=placed,
+    )

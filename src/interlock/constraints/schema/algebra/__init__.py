@@ -1,0 +1,1 @@
+"""Schemas as sets of values: a normal form per JSON type, with intersection, complement and emptiness."""

@@ -1,0 +1,156 @@
+"""The whole algebra in one place: what a ``Value`` is, type by type, and whether anything is in it."""
+
+from __future__ import annotations
+
+from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
+from interlock.constraints.schema.algebra.arrays import ArrayShape
+from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
+from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
+from interlock.constraints.schema.algebra.presence import Presence, Term, meet, terms
+from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, Scalars
+from interlock.constraints.schema.graph import NEVER, Graph, Value, meet as meet_values
+from interlock.constraints.schema.numbers.sets import members
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Budget
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.derive import disjoint
+
+
+class Algebra:
+    def __init__(self, graph: Graph, options: SchemaOptions) -> None:
+        self.graph = graph
+        self.options = options
+        self.budget = Budget(options.limits.work)
+        self._scalars = ScalarAlgebra(graph, options, self.budget)
+        self._objects = ObjectNormalizer(graph, self._scalars, options, self.budget)
+        self._arrays = ArrayNormalizer(graph, self._scalars, options, self.budget)
+        self._objects.inhabited = self._arrays.inhabited = self.inhabited
+        self._inhabited: dict[Value, bool] = {}
+        self._asked: set[Value] = set()
+        self._provisional = False
+
+    def scalars(self, value: Value) -> Scalars:
+        return self._scalars.of_value(value)
+
+    def objects(self, value: Value) -> list[ObjectShape]:
+        """Shapes of the objects in ``value``, empty ones left out."""
+        return [shape for shape in self._objects.of_value(value) if self.object_inhabited(shape)]
+
+    def arrays(self, value: Value) -> list[ArrayShape]:
+        """Shapes of the arrays in ``value``, empty ones left out."""
+        return [shape for shape in self._arrays.of_value(value) if self.array_inhabited(shape)]
+
+    def inhabited(self, value: Value) -> bool:
+        """Some finite document is in ``value``. A question about itself, asked on the way, counts as no."""
+        if not value:
+            return True
+        if value == NEVER:
+            return False
+        known = self._inhabited.get(value)
+        if known is not None:
+            return known
+        if value in self._asked:
+            self._provisional = True
+            return False
+        self._asked.add(value)
+        outer, self._provisional = self._provisional, False
+        try:
+            found = self._has_member(value)
+        finally:
+            self._asked.discard(value)
+        if found or not self._provisional or not self._asked:
+            self._inhabited[value] = found
+        self._provisional = outer or (self._provisional and not found)
+        return found
+
+    def _has_member(self, value: Value) -> bool:
+        self.budget.spend()
+        if not self._scalars.of_value(value).is_empty():
+            return True
+        return any(self.array_inhabited(shape) for shape in self._arrays.of_value(value)) or any(
+            self.object_inhabited(shape) for shape in self._objects.of_value(value)
+        )
+
+    def array_inhabited(self, shape: ArrayShape) -> bool:
+        if not all(self.inhabited(shape.item(index)) for index in range(min(shape.low, len(shape.prefix) + 1))):
+            return False
+        if shape.unique and shape.low > 1:
+            domain = self.finite_items(shape, shape.low)
+            if domain is not None and len(domain) < shape.low:
+                return False
+        for rule in shape.contains:
+            last = max(len(shape.prefix), rule.start)
+            kinds = {meet_values(shape.item(index), rule.value) for index in range(rule.start, last + 1)}
+            if rule.low and not any(self.inhabited(kind) for kind in kinds):
+                return False
+        return True
+
+    def finite_items(self, shape: ArrayShape, limit: int) -> list[object] | None:
+        """The values that items can have, if they are scalars and at most ``limit``, else ``None``."""
+        out: dict[object, None] = {}
+        size = len(shape.prefix) if shape.high is not None and shape.high <= len(shape.prefix) else len(shape.prefix) + 1
+        for index in range(size):
+            found = self.finite(shape.item(index), limit)
+            if found is None:
+                return None
+            out.update(dict.fromkeys(found))
+            if len(out) > limit:
+                return None
+        return list(out)
+
+    def finite(self, value: Value, limit: int) -> list[object] | None:
+        """All members of ``value`` as (type, member) if they are scalars and at most ``limit``."""
+        scalars = self.scalars(value)
+        numbers = members(scalars.numbers, limit)
+        if numbers is None or not isinstance(scalars.strings, lang.Words):
+            return None
+        if len(scalars.strings.words) > limit:
+            return None
+        out: list[object] = [("null", None)] if scalars.null else []
+        out += [("boolean", flag) for flag in sorted(scalars.bools)]
+        out += [("number", number) for number in numbers]
+        out += [("string", word) for word in sorted(scalars.strings.words)]
+        if len(out) > limit or self.arrays(value) or self.objects(value):
+            return None
+        return out
+
+    def object_inhabited(self, shape: ObjectShape) -> bool:
+        return self.usable(shape) is not None
+
+    def usable(self, shape: ObjectShape) -> Presence | None:
+        """The presence formula with impossible names forbidden, ``None`` if the shape is empty."""
+        shape = shape.settled()
+        dead = {name for name, value in shape.names if not self.inhabited(value)}
+        held = meet(shape.presence, Presence(Term(forbid=frozenset(dead))))
+        if held is None:
+            return None
+        if held.factors or held.unit.low or shape.exists:
+            alive = [name for name, _ in shape.names if name not in dead]
+            open_cells = [cell for cell in cells(shape) if self.inhabited(cell.value)]
+            if not self.countable(held, alive, open_cells):
+                return None
+            if not all(self.exists(shape, rule.keys, rule.value, open_cells, held) for rule in shape.exists):
+                return None
+        return held
+
+    def countable(self, held: Presence, alive: list[str], open_cells: list[Cell]) -> bool:
+        expanded = terms(held)
+        if expanded is None:
+            return True
+        others = 0
+        for cell in open_cells:
+            others += len(cell.keys.words) if isinstance(cell.keys, lang.Words) else 1 << 60
+        return any(
+            term.low <= others + sum(name not in term.forbid for name in alive) for term in expanded
+        )
+
+    def exists(
+        self, shape: ObjectShape, keys: lang.Lang, value: Value, open_cells: list[Cell], held: Presence
+    ) -> bool:
+        for name, own in shape.names:
+            if name not in held.unit.forbid and lang.both(lang.words([name]), keys) != lang.NONE:
+                if self.inhabited(meet_values(own, value)):
+                    return True
+        return any(
+            self.inhabited(meet_values(cell.value, value)) and not disjoint(cell.keys, keys) for cell in open_cells
+        )

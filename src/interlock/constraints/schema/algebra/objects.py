@@ -1,0 +1,211 @@
+"""Object shapes: one way an object may look, closed under intersection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from interlock.constraints.schema.algebra import presence
+from interlock.constraints.schema.algebra.presence import FREE, Presence
+from interlock.constraints.schema.graph import ANYTHING, NEVER, Value, meet, meet_all
+from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.derive import accepts, is_empty
+from interlock.constraints.schema.text.lang import Lang
+
+_MAX_CELLS = 64
+
+
+@lru_cache(maxsize=65536)
+def matches(pattern: Lang, name: str) -> bool:
+    return accepts(pattern, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one schema says of keys it does not name: a value per pattern that matches, else ``otherwise``.
+    lists: the patterns are ``patternProperties``, so keys that match are declared."""
+
+    patterns: tuple[tuple[Lang, Value], ...] = ()
+    otherwise: Value = ANYTHING
+    lists: bool = False
+
+    def value(self, name: str) -> Value:
+        found = [value for pattern, value in self.patterns if matches(pattern, name)]
+        return meet_all(found) if found else self.otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Some key of the language has a value of this kind."""
+
+    keys: Lang
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Keys that a schema has evaluated (for ``unevaluatedProperties``)."""
+
+    names: frozenset[str] = frozenset()
+    patterns: frozenset[Lang] = frozenset()
+    everything: bool = False
+
+    def __or__(self, other: Keys) -> Keys:
+        if self.everything or other.everything:
+            return ALL_KEYS
+        return Keys(self.names | other.names, self.patterns | other.patterns)
+
+    def language(self) -> Lang:
+        return lang.ANY if self.everything else lang.alt([lang.words(self.names), *self.patterns])
+
+
+ALL_KEYS: Final = Keys(everything=True)
+NO_KEYS: Final = Keys()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectShape:
+    """names: named keys, in declared order. layers: all other keys. declares: some schema lists properties.
+    speaks: some schema says what else there may be."""
+
+    names: tuple[tuple[str, Value], ...] = ()
+    layers: frozenset[Layer] = frozenset()
+    exists: frozenset[Exists] = frozenset()
+    presence: Presence = FREE
+    evaluated: Keys = NO_KEYS
+    declares: bool = False
+    speaks: bool = False
+
+    def other(self, name: str) -> Value:
+        """What the layers ask of a key that is not in ``names``."""
+        return meet_all(layer.value(name) for layer in self.layers)
+
+    def settled(self) -> ObjectShape:
+        """Names that only the presence formula mentions get their place in ``names``."""
+        known = {name for name, _ in self.names}
+        missing = sorted(self.presence.names() - known)
+        if not missing:
+            return self
+        return replace(self, names=self.names + tuple((name, self.other(name)) for name in missing))
+
+
+TOP: Final = ObjectShape()
+
+
+def both(left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
+    if left == TOP:
+        return right
+    if right == TOP:
+        return left
+    held = presence.meet(left.presence, right.presence)
+    if held is None:
+        return None
+    first, second = dict(left.names), dict(right.names)
+    names = []
+    for name, value in left.names:
+        other = second[name] if name in second else right.other(name)
+        names.append((name, meet(value, other)))
+    names += [(name, meet(value, left.other(name))) for name, value in right.names if name not in first]
+    for name, value in names:
+        if value == NEVER and name in held.unit.need:
+            return None
+    return ObjectShape(
+        names=tuple(names),
+        layers=merged(left.layers | right.layers),
+        exists=left.exists | right.exists,
+        presence=held,
+        evaluated=left.evaluated | right.evaluated,
+        declares=left.declares or right.declares,
+        speaks=left.speaks or right.speaks,
+    )
+
+
+def merged(layers: Iterable[Layer]) -> frozenset[Layer]:
+    """Layers without patterns are one."""
+    plain = ANYTHING
+    out: set[Layer] = set()
+    for layer in layers:
+        if layer.patterns:
+            out.add(layer)
+        else:
+            plain = meet(plain, layer.otherwise)
+    if plain != ANYTHING:
+        out.add(Layer(otherwise=plain))
+    return frozenset(out)
+
+
+def compact(shapes: Iterable[ObjectShape]) -> list[ObjectShape]:
+    """Shapes that differ only in their presence formula become one."""
+    grouped: dict[ObjectShape, list[Presence]] = {}
+    for shape in shapes:
+        held = grouped.setdefault(replace(shape, presence=FREE), [])
+        for index, known in enumerate(held):
+            joined = presence.join(known, shape.presence)
+            if joined is not None:
+                held[index] = joined
+                break
+        else:
+            held.append(shape.presence)
+    return [replace(shape, presence=item) for shape, held in grouped.items() for item in held]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Keys that are not in ``names`` and share a value. declared: some ``patternProperties`` lists them."""
+
+    keys: Lang
+    value: Value
+    declared: bool
+
+
+def cells(shape: ObjectShape) -> list[Cell]:
+    """The other keys as disjoint cells; none is empty, none has the value ``NEVER``. Raises ``Refused``."""
+    named = lang.words(name for name, _ in shape.names)
+    regions = [lang.negate(named)]
+    for pattern in _patterns(shape):
+        split = []
+        for region in regions:
+            parts = (lang.both(region, pattern), lang.both(region, lang.negate(pattern)))
+            split += [part for part in parts if not is_empty(part)]
+        regions = split
+        if len(regions) > _MAX_CELLS:
+            raise Refused("too many overlapping patterns", keyword="patternProperties", too_complex=True)
+    by_value: dict[tuple[Value, bool], list[Lang]] = {}
+    for region in regions:
+        value, declared = _region_value(shape, region)
+        if value != NEVER:
+            by_value.setdefault((value, declared), []).append(region)
+    return [
+        Cell(lang.negate(named) if len(parts) == len(regions) else lang.alt(parts), value, declared)
+        for (value, declared), parts in by_value.items()
+    ]
+
+
+def _patterns(shape: ObjectShape) -> Iterator[Lang]:
+    seen: set[Lang] = set()
+    for layer in sorted(shape.layers, key=repr):
+        for pattern, _ in layer.patterns:
+            if pattern not in seen and pattern != lang.ANY:
+                seen.add(pattern)
+                yield pattern
+
+
+def _region_value(shape: ObjectShape, region: Lang) -> tuple[Value, bool]:
+    """Every pattern holds for all of a region or for none of it."""
+    out, declared = ANYTHING, False
+    for layer in shape.layers:
+        found = [value for pattern, value in layer.patterns if _covers(region, pattern)]
+        out = meet(out, meet_all(found) if found else layer.otherwise)
+        declared = declared or (layer.lists and bool(found))
+    return out, declared
+
+
+def _covers(region: Lang, pattern: Lang) -> bool:
+    if pattern == lang.ANY:
+        return True
+    if isinstance(region, lang.And) and (pattern in region.items or lang.negate(pattern) in region.items):
+        return pattern in region.items
+    return not is_empty(lang.both(region, pattern))

@@ -1,0 +1,201 @@
+"""Which keys an object has: a formula over key names and the number of keys.
+
+A ``Presence`` is a conjunction: names that must be there, names that must not, bounds of the count, and
+*factors*, each a disjunction of smaller conjunctions. Factors stay apart until one must know whether they
+can hold together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_MAX_TERMS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One conjunction."""
+
+    need: frozenset[str] = frozenset()
+    forbid: frozenset[str] = frozenset()
+    low: int = 0
+    high: int | None = None
+
+    def __and__(self, other: Term) -> Term:
+        return Term(
+            self.need | other.need,
+            self.forbid | other.forbid,
+            max(self.low, other.low),
+            other.high if self.high is None else self.high if other.high is None else min(self.high, other.high),
+        )
+
+    @property
+    def consistent(self) -> bool:
+        if self.need & self.forbid:
+            return False
+        return self.high is None or (self.low <= self.high and len(self.need) <= self.high)
+
+    def implies(self, other: Term) -> bool:
+        """Everything that satisfies ``self`` satisfies ``other``."""
+        return (
+            other.need <= self.need
+            and other.forbid <= self.forbid
+            and (other.low <= self.low or other.low <= len(self.need))
+            and (other.high is None or (self.high is not None and self.high <= other.high))
+        )
+
+
+Factor = frozenset[Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    unit: Term = Term()
+    factors: frozenset[Factor] = frozenset()
+
+    @property
+    def trivial(self) -> bool:
+        return self.unit == Term() and not self.factors
+
+    def names(self) -> set[str]:
+        out = set(self.unit.need | self.unit.forbid)
+        for factor in self.factors:
+            for term in factor:
+                out |= term.need | term.forbid
+        return out
+
+
+FREE: Final = Presence()
+
+
+def need(names: Iterable[str]) -> Presence:
+    return Presence(Term(need=frozenset(names)))
+
+
+def forbid(names: Iterable[str]) -> Presence:
+    return Presence(Term(forbid=frozenset(names)))
+
+
+def count(low: int, high: int | None) -> Presence:
+    return Presence(Term(low=low, high=high))
+
+
+def any_of(terms: Iterable[Term]) -> Presence | None:
+    """One of ``terms``; ``None`` if there are none."""
+    return _build(Term(), [frozenset(terms)])
+
+
+def meet(left: Presence, right: Presence) -> Presence | None:
+    """Both, or ``None`` if that is impossible by the names alone."""
+    if left.trivial or left == right:
+        return right
+    if right.trivial:
+        return left
+    return _build(left.unit & right.unit, [*left.factors, *right.factors])
+
+
+def _build(unit: Term, factors: list[Factor]) -> Presence | None:
+    """Unit propagation."""
+    pending = True
+    while pending:
+        pending = False
+        if not unit.consistent:
+            return None
+        kept: list[Factor] = []
+        for factor in factors:
+            terms = {_without(term, unit) for term in factor if (term & unit).consistent}
+            if Term() in terms:
+                continue
+            if not terms:
+                return None
+            minimal = _absorb(terms)
+            if len(minimal) == 1:
+                unit &= next(iter(minimal))
+                pending = True
+            else:
+                kept.append(minimal)
+        factors = kept
+    return Presence(unit, frozenset(factors))
+
+
+def _without(term: Term, unit: Term) -> Term:
+    """What ``term`` asks beyond ``unit``."""
+    return Term(
+        term.need - unit.need,
+        term.forbid - unit.forbid,
+        0 if term.low <= max(unit.low, len(unit.need)) else term.low,
+        None if term.high is None or (unit.high is not None and unit.high <= term.high) else term.high,
+    )
+
+
+def _absorb(terms: Iterable[Term]) -> Factor:
+    ordered = sorted(set(terms), key=lambda term: len(term.need) + len(term.forbid))
+    out: list[Term] = []
+    for term in ordered:
+        if not any(term.implies(other) for other in out):
+            out.append(term)
+    return frozenset(out)
+
+
+def join(left: Presence, right: Presence) -> Presence | None:
+    """One or the other; ``None`` if that formula would be too large."""
+    if left.trivial or right.trivial:
+        return FREE
+    if left == right:
+        return left
+    common = left.factors & right.factors
+    first = expand(left.unit, left.factors - common)
+    second = expand(right.unit, right.factors - common)
+    if first is None or second is None or len(first) + len(second) > _MAX_TERMS:
+        return None
+    shared = Term(left.unit.need & right.unit.need, left.unit.forbid & right.unit.forbid)
+    return _build(shared, [frozenset([*first, *second]), *common])
+
+
+def expand(unit: Term, factors: Iterable[Factor]) -> list[Term] | None:
+    """The formula as one disjunction, inconsistent terms left out; ``None`` if it is too large."""
+    terms = [unit]
+    for factor in factors:
+        found = {joined for term in terms for other in factor if (joined := term & other).consistent}
+        if len(found) > _MAX_TERMS:
+            return None
+        terms = list(_absorb(found))
+    return terms
+
+
+def terms(presence: Presence) -> list[Term] | None:
+    return expand(presence.unit, presence.factors)
+
+
+def groups(presence: Presence) -> list[list[Term]] | None:
+    """The factors, multiplied out where they share names or counts: disjunctions that can be judged one by
+    one. The unit is not among them. ``None`` if one is too large."""
+    pending = [(factor, _touches(factor)) for factor in presence.factors]
+    out: list[tuple[list[Factor], set[str | None]]] = []
+    for factor, touched in pending:
+        joined: tuple[list[Factor], set[str | None]] = ([factor], set(touched))
+        rest = []
+        for group in out:
+            if group[1] & joined[1]:
+                joined = (group[0] + joined[0], group[1] | joined[1])
+            else:
+                rest.append(group)
+        out = [*rest, joined]
+    expanded = []
+    for factors, _ in out:
+        found = expand(Term(), factors)
+        if found is None:
+            return None
+        expanded.append(found)
+    return expanded
+
+
+def _touches(factor: Factor) -> set[str | None]:
+    out: set[str | None] = set()
+    for term in factor:
+        out |= term.need | term.forbid
+        if term.low or term.high is not None:
+            out.add(None)
+    return out

@@ -1,0 +1,238 @@
+"""The scalar part of a schema: which nulls, booleans, numbers and strings it admits, as exact sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from interlock.constraints.schema.algebra.data import scalar_points
+from interlock.constraints.schema.dialects import Dialect
+from interlock.constraints.schema.graph import NEVER, Graph, Schema, Value
+from interlock.constraints.schema.numbers import sets
+from interlock.constraints.schema.numbers.sets import NumberSet
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Budget, Refused
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.derive import is_empty
+from interlock.constraints.schema.text.ecma import search
+from interlock.constraints.schema.text.ecma_syntax import PatternError
+from interlock.constraints.schema.text.formats import language
+from interlock.constraints.schema.text.lang import Lang
+
+_BOTH = frozenset({False, True})
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """A set of scalar values. integer_only: numbers come from ``type: integer``, so none is written ``1.0``."""
+
+    null: bool
+    bools: frozenset[bool]
+    numbers: NumberSet
+    strings: Lang
+    integer_only: bool = field(default=False, compare=False)
+
+    def is_empty(self) -> bool:
+        return not (self.null or self.bools or self.numbers) and is_empty(self.strings)
+
+
+EVERYTHING = Scalars(True, _BOTH, sets.ALL, lang.ANY)
+NOTHING = Scalars(False, frozenset(), sets.NOTHING, lang.NONE)
+
+
+def both(left: Scalars, right: Scalars) -> Scalars:
+    return Scalars(
+        left.null and right.null,
+        left.bools & right.bools,
+        sets.intersect(left.numbers, right.numbers),
+        lang.both(left.strings, right.strings),
+        left.integer_only or right.integer_only,
+    )
+
+
+def either(left: Scalars, right: Scalars) -> Scalars:
+    return Scalars(
+        left.null or right.null,
+        left.bools | right.bools,
+        sets.union(left.numbers, right.numbers),
+        lang.either(left.strings, right.strings),
+        left.integer_only and right.integer_only,
+    )
+
+
+def negate(scalars: Scalars) -> Scalars:
+    return Scalars(
+        not scalars.null,
+        _BOTH - scalars.bools,
+        sets.complement(scalars.numbers),
+        lang.negate(scalars.strings),
+    )
+
+
+def types(schema: Schema, options: SchemaOptions) -> frozenset[str] | None:
+    """The JSON types that ``type`` admits, ``None`` if it says nothing."""
+    named = schema.get("type")
+    if named is None:
+        return None
+    out = {named} if isinstance(named, str) else set(named)
+    if options.nullable and schema.get("nullable") is True:
+        out.add("null")
+    return frozenset(out)
+
+
+class ScalarAlgebra:
+    """Scalar sets of schemas and conjunctions, remembered."""
+
+    def __init__(self, graph: Graph, options: SchemaOptions, budget: Budget) -> None:
+        self._graph = graph
+        self._options = options
+        self._budget = budget
+        self._known: dict[int, Scalars] = {}
+        self._values: dict[Value, Scalars] = {}
+        self._open: set[int] = set()
+
+    def of_value(self, value: Value) -> Scalars:
+        if value == NEVER:
+            return NOTHING
+        known = self._values.get(value)
+        if known is None:
+            known = EVERYTHING
+            for literal in sorted(value, key=abs):
+                found = self.of(self._graph.schema(literal))
+                known = both(known, found if literal > 0 else negate(found))
+            self._values[value] = known
+        return known
+
+    def of(self, schema: Schema) -> Scalars:
+        known = self._known.get(schema.number)
+        if known is not None:
+            return known
+        if schema.number in self._open:
+            raise Refused("the schema refers to itself without end", keyword="$ref", pointer=schema.pointer)
+        self._open.add(schema.number)
+        self._budget.spend()
+        try:
+            known = self._known[schema.number] = self._compute(schema)
+        except sets.TooManyCells as error:
+            raise Refused(str(error), pointer=schema.pointer, too_complex=True) from None
+        finally:
+            self._open.discard(schema.number)
+        return known
+
+    def _compute(self, schema: Schema) -> Scalars:
+        if isinstance(schema.value, bool):
+            return EVERYTHING if schema.value else NOTHING
+        out = self._own(schema)
+        for target in self._graph.references(schema):
+            out = both(out, self.of(target))
+        for child in self._graph.children(schema, "allOf"):
+            out = both(out, self.of(child))
+        if schema.has("anyOf"):
+            out = both(out, self._any(self._graph.children(schema, "anyOf")))
+        if schema.has("oneOf"):
+            out = both(out, self._one(out, self._graph.children(schema, "oneOf")))
+        child = self._graph.only(schema, "not")
+        if child is not None:
+            out = both(out, negate(self.of(child)))
+        return self._conditional(schema, out)
+
+    def _any(self, children: Iterable[Schema]) -> Scalars:
+        out = NOTHING
+        for child in children:
+            out = either(out, self.of(child))
+        return out
+
+    def _one(self, within: Scalars, children: Iterable[Schema]) -> Scalars:
+        """Exactly one, seen inside ``within``: what is empty there needs no complement."""
+        once, twice = NOTHING, NOTHING
+        for child in children:
+            found = both(within, self.of(child))
+            shared = both(once, found)
+            if not shared.is_empty():
+                twice = either(twice, shared)
+            once = either(once, found)
+        return once if twice.is_empty() else both(once, negate(twice))
+
+    def _conditional(self, schema: Schema, out: Scalars) -> Scalars:
+        condition = self._graph.only(schema, "if")
+        if condition is None:
+            return out
+        branches = []
+        for name, positive in (("then", True), ("else", False)):
+            branch = self._graph.only(schema, name)
+            tested = self.of(condition) if positive else negate(self.of(condition))
+            branches.append(tested if branch is None else both(tested, self.of(branch)))
+        return both(out, either(*branches)) if schema.has("then") or schema.has("else") else out
+
+    def _own(self, schema: Schema) -> Scalars:
+        """What the keywords of ``schema`` itself say, without its subschemas."""
+        out = EVERYTHING
+        named = types(schema, self._options)
+        if named is not None:
+            numbers = sets.ALL if "number" in named else sets.INTEGERS if "integer" in named else sets.NOTHING
+            out = Scalars(
+                "null" in named,
+                _BOTH if "boolean" in named else frozenset(),
+                numbers,
+                lang.ANY if "string" in named else lang.NONE,
+                "integer" in named and "number" not in named,
+            )
+        for name in ("const", "enum"):
+            if schema.has(name):
+                values = [schema.value["const"]] if name == "const" else schema.value["enum"]
+                out = both(out, _listed(values))
+        if out.numbers:
+            numbers = sets.intersect(out.numbers, _number_keywords(schema))
+            out = Scalars(out.null, out.bools, numbers, out.strings, out.integer_only)
+        if out.strings != lang.NONE:
+            strings = lang.both(out.strings, self._string_keywords(schema))
+            out = Scalars(out.null, out.bools, out.numbers, strings, out.integer_only)
+        return out
+
+    def _string_keywords(self, schema: Schema) -> Lang:
+        parts = []
+        low, high = schema.get("minLength"), schema.get("maxLength")
+        if low is not None or high is not None:
+            parts.append(lang.length(int(low or 0), None if high is None else int(high)))
+        pattern = schema.get("pattern")
+        if pattern is not None:
+            parts.append(pattern_language(pattern, f"{schema.pointer}/pattern", "pattern"))
+        name = schema.get("format")
+        if isinstance(name, str) and self._options.format_mode == "assert":
+            found = language(name)
+            if found is not None:
+                parts.append(found)
+        return lang.both(*parts) if parts else lang.ANY
+
+
+def pattern_language(pattern: str, pointer: str, keyword: str) -> Lang:
+    """Raises ``Refused``."""
+    try:
+        return search(pattern)
+    except PatternError as error:
+        raise Refused(str(error), keyword=keyword, pointer=pointer) from None
+
+
+def _listed(values: list[Any]) -> Scalars:
+    null, bools, numbers, strings = scalar_points(values)
+    return Scalars(null, bools, sets.points(numbers), lang.words(strings))
+
+
+def _number_keywords(schema: Schema) -> NumberSet:
+    out = sets.ALL
+    draft4 = schema.dialect == Dialect.DRAFT4
+    for name, strict, bound in (
+        ("minimum", "exclusiveMinimum", sets.at_least),
+        ("maximum", "exclusiveMaximum", sets.at_most),
+    ):
+        limit, strict_limit = schema.get(name), schema.get(strict)
+        if limit is not None:
+            is_open = draft4 and strict_limit is True
+            out = sets.intersect(out, bound(sets.fraction(limit), open_=is_open))
+        if strict_limit is not None and not isinstance(strict_limit, bool):
+            out = sets.intersect(out, bound(sets.fraction(strict_limit), open_=True))
+    step = schema.get("multipleOf")
+    if step is not None:
+        out = sets.intersect(out, sets.multiples(sets.fraction(step)))
+    return out

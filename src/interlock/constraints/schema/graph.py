@@ -1,0 +1,233 @@
+"""Schemas by number. A *literal* is a number or its negative (the complement); a ``Value`` is a conjunction of
+literals: what the algebra knows of an instance before it looks inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from interlock.constraints.schema.dialects import VALIDATION_KEYWORDS, Dialect
+from interlock.constraints.schema.keywords import keyword
+from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.resources import Library, Resource, escape
+
+Value = frozenset[int]
+ANYTHING: Final[Value] = frozenset()
+NEVER: Final[Value] = frozenset({0})
+
+_NO_MEANING = {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
+
+
+def meet(left: Value, right: Value) -> Value:
+    """Both."""
+    if left <= right:
+        return right
+    if right <= left:
+        return left
+    joined = left | right
+    if 0 in joined or any(-literal in joined for literal in right):
+        return NEVER
+    return joined
+
+
+def meet_all(values: Iterable[Value]) -> Value:
+    out = ANYTHING
+    for value in values:
+        out = meet(out, value)
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """One subschema in its resource. scope: the resources entered on the way, for dynamic references; empty
+    where no reference is dynamic. pointer: into the document, for reports."""
+
+    number: int
+    value: Any
+    resource: Resource
+    pointer: str
+    scope: tuple[Resource, ...]
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.resource.dialect
+
+    def get(self, name: str) -> Any:
+        """The keyword's value, ``None`` if absent or unknown to the dialect (``null`` is no keyword's value
+        but ``const``'s, for which see ``has``)."""
+        return self.value[name] if self.has(name) else None
+
+    def has(self, name: str) -> bool:
+        if not isinstance(self.value, dict) or name not in self.value:
+            return False
+        if not self.resource.validates and name in VALIDATION_KEYWORDS:
+            return False
+        if "$ref" in self.value and self.dialect.ref_hides_siblings and name != "$ref":
+            return False
+        return keyword(name, self.dialect) is not None
+
+
+class Graph:
+    """All schemas met so far. Equal schemas get one number."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._schemas: list[Schema] = []
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._digests: dict[int, str] = {}
+        self._literals: dict[int, Value] = {}
+        self._keep: list[Any] = []  # synthetic values stay alive: identities are keys
+        root = library.root
+        self.root = self._schema(root.root, root, "", (root,) if library.has_dynamic else ())
+
+    def schema(self, literal: int) -> Schema:
+        return self._schemas[abs(literal) - 1]
+
+    def child(self, parent: Schema, value: Any, pointer: str) -> Schema:
+        """The subschema ``value`` of ``parent``; ``pointer`` is the step to it."""
+        resource = self.library.resource_of(value, parent.resource)
+        return self._schema(value, resource, parent.pointer + pointer, self._enter(parent.scope, resource))
+
+    def synthetic(self, like: Schema, value: Any) -> Schema:
+        """A schema that stands in no document. It means what it says in draft 2020-12."""
+        self._keep.append(value)
+        resource = Resource(like.resource.uri, value, Dialect.DRAFT2020)
+        return self._schema(value, resource, like.pointer, ())
+
+    def variant(self, schema: Schema, value: dict[str, Any]) -> Schema:
+        """``value`` in the place of ``schema``."""
+        self._keep.append(value)
+        return self._schema(value, schema.resource, schema.pointer, schema.scope)
+
+    def children(self, parent: Schema, name: str) -> list[Schema]:
+        """The subschemas of a keyword that holds a list of them."""
+        value = parent.get(name)
+        if not isinstance(value, list):
+            return []
+        return [self.child(parent, item, f"/{escape(name)}/{index}") for index, item in enumerate(value)]
+
+    def named(self, parent: Schema, name: str) -> dict[str, Schema]:
+        """The subschemas of a keyword that holds a map of them."""
+        value = parent.get(name)
+        if not isinstance(value, dict):
+            return {}
+        return {
+            key: self.child(parent, item, f"/{escape(name)}/{escape(key)}")
+            for key, item in value.items()
+            if isinstance(item, (dict, bool))
+        }
+
+    def only(self, parent: Schema, name: str) -> Schema | None:
+        """The subschema of a keyword that holds one."""
+        value = parent.get(name)
+        if not isinstance(value, (dict, bool)):
+            return None
+        return self.child(parent, value, f"/{escape(name)}")
+
+    def references(self, schema: Schema) -> list[Schema]:
+        """Where the references of ``schema`` lead."""
+        out = []
+        for name in ("$ref", "$dynamicRef", "$recursiveRef"):
+            ref = schema.get(name)
+            if isinstance(ref, str):
+                try:
+                    out.append(self._follow(schema, name, ref))
+                except Refused as refused:
+                    raise refused.at(name, f"{schema.pointer}/{name}") from None
+        return out
+
+    def _follow(self, schema: Schema, name: str, ref: str) -> Schema:
+        value, resource, pointer = self.library.resolve(ref, schema.resource)
+        if name == "$recursiveRef" and resource.recursive:
+            for outer in schema.scope:
+                if outer.recursive:
+                    value, resource, pointer = outer.root, outer, outer.pointer
+                    break
+        anchor = ref.rpartition("#")[2]
+        if name == "$dynamicRef" and anchor in resource.dynamic and resource.anchors[anchor][0] is value:
+            for outer in schema.scope:
+                if anchor in outer.dynamic:
+                    value, pointer = outer.anchors[anchor]
+                    resource = self.library.resource_of(value, outer)
+                    break
+        return self._schema(value, resource, pointer, self._enter(schema.scope, resource))
+
+    def _enter(self, scope: tuple[Resource, ...], resource: Resource) -> tuple[Resource, ...]:
+        if not self.library.has_dynamic or resource in scope:
+            return scope
+        return (*scope, resource)
+
+    def value(self, schema: Schema, *, positive: bool = True) -> Value:
+        """The schema as a conjunction, with trivial wrappers removed."""
+        if not positive:
+            value = self.value(schema)
+            if value == ANYTHING:
+                return NEVER
+            if value == NEVER:
+                return ANYTHING
+            return frozenset({-next(iter(value))}) if len(value) == 1 else frozenset({-schema.number})
+        known = self._literals.get(schema.number)
+        if known is None:
+            self._literals[schema.number] = frozenset({schema.number})  # while it is being found out
+            known = self._literals[schema.number] = self._simplify(schema)
+        return known
+
+    def _simplify(self, schema: Schema) -> Value:
+        if isinstance(schema.value, bool):
+            return ANYTHING if schema.value else NEVER
+        names = [name for name in schema.value if name not in _NO_MEANING and schema.has(name)]
+        meaningful = [name for name in names if not name.startswith("$") or name.endswith("ef")]
+        meaningful = [name for name in meaningful if name not in ("definitions", "id")]
+        if not meaningful:
+            return ANYTHING
+        if meaningful in (["$ref"], ["$dynamicRef"], ["$recursiveRef"]):
+            target = self.references(schema)[0]
+            return frozenset({schema.number}) if target.number == schema.number else self.value(target)
+        if meaningful == ["allOf"]:
+            return meet_all(self.value(child) for child in self.children(schema, "allOf"))
+        if meaningful == ["not"]:
+            child = self.only(schema, "not")
+            if child is not None:
+                return self.value(child, positive=False)
+        return frozenset({schema.number})
+
+    def _schema(self, value: Any, resource: Resource, pointer: str, scope: tuple[Resource, ...]) -> Schema:
+        key: tuple[Any, ...]
+        if isinstance(value, bool):
+            key = (value,)
+        else:
+            key = (self._digest(value, resource), resource.dialect, resource.validates, scope)
+        number = self._numbers.get(key)
+        if number is not None:
+            return self._schemas[number - 1]
+        schema = Schema(len(self._schemas) + 1, value, resource, pointer, scope)
+        self._schemas.append(schema)
+        self._numbers[key] = schema.number
+        return schema
+
+    def _digest(self, value: Any, resource: Resource) -> str:
+        """Equal for schemas that mean the same because they say the same in the same place."""
+        known = self._digests.get(id(value))
+        if known is None:
+            text = json.dumps(_plain(value), ensure_ascii=True, separators=(",", ":"))
+            if '"$' in text or '"id"' in text:
+                text += f"|{id(resource)}"
+            self._digests[id(value)] = known = text
+        return known
+
+
+def _plain(value: Any, *, data: bool = False) -> Any:
+    """JSON data with decimals as text and, outside ``const`` and ``enum``, without text that means nothing."""
+    if isinstance(value, dict):
+        return {
+            key: _plain(item, data=data or key in ("const", "enum"))
+            for key, item in value.items()
+            if data or key not in _NO_MEANING or not isinstance(item, str)
+        }
+    if isinstance(value, list):
+        return [_plain(item, data=data) for item in value]
+    if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
+        return value
+    return {"number": str(value)}

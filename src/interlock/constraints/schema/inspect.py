@@ -1,0 +1,165 @@
+"""Look at every reachable schema: are its keywords well formed, and who holds each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from interlock.constraints.schema.algebra.data import is_number
+from interlock.constraints.schema.algebra.scalars import pattern_language
+from interlock.constraints.schema.dialects import Dialect
+from interlock.constraints.schema.graph import Graph, Schema
+from interlock.constraints.schema.keywords import BY_NAME, Keyword, keyword
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Problems, Refused
+from interlock.constraints.schema.report import Finding
+from interlock.constraints.schema.resources import escape, subschemas
+from interlock.constraints.schema.text import formats
+
+_TYPES = {"null", "boolean", "integer", "number", "string", "array", "object"}
+_NEEDS = {
+    "then": "if",
+    "else": "if",
+    "minContains": "contains",
+    "maxContains": "contains",
+    "additionalItems": "items",
+}
+
+
+def inspect(graph: Graph, options: SchemaOptions, problems: Problems) -> list[Finding]:
+    """Findings for every keyword that the root reaches; what is malformed goes to ``problems``."""
+    out: list[Finding] = []
+    pending, seen = [graph.root], {graph.root.number}
+    while pending:
+        schema = pending.pop()
+        if not isinstance(schema.value, dict):
+            if not isinstance(schema.value, bool):
+                problems.add("a schema is an object or a boolean", pointer=schema.pointer)
+            continue
+        out += _findings(schema, options, problems)
+        for child in _reached(graph, schema, problems):
+            if child.number not in seen:
+                seen.add(child.number)
+                pending.append(child)
+    return out
+
+
+def _reached(graph: Graph, schema: Schema, problems: Problems) -> Iterator[Schema]:
+    for name, step, value in subschemas(schema.value, schema.dialect):
+        if schema.has(name) and BY_NAME[name].holder != "structure":
+            if isinstance(value, (dict, bool)):
+                yield graph.child(schema, value, step)
+            else:
+                problems.add("a schema is an object or a boolean", keyword=name, pointer=schema.pointer + step)
+    try:
+        yield from graph.references(schema)
+    except Refused as refused:
+        problems.add_refused(refused)
+
+
+def _findings(schema: Schema, options: SchemaOptions, problems: Problems) -> Iterator[Finding]:
+    for name, value in schema.value.items():
+        pointer = f"{schema.pointer}/{escape(name)}"
+        row = keyword(name, schema.dialect)
+        if not schema.has(name):
+            yield Finding(pointer, name, "annotation", _why_ignored(schema, name))
+            continue
+        assert row is not None
+        reason = _malformed(row, value, schema)
+        if reason is None and row.value == "pattern map":
+            reason = _bad_patterns(value, pointer)
+        if reason is None and name == "pattern":
+            reason = _bad_pattern(value, pointer)
+        if reason is not None:
+            problems.add(reason, keyword=name, pointer=pointer)
+            yield Finding(pointer, name, "refused", reason)
+        else:
+            yield _finding(schema, row, value, pointer, options)
+
+
+def _why_ignored(schema: Schema, name: str) -> str:
+    row = BY_NAME.get(name)
+    if row is None or row.holder == "annotation":
+        return ""
+    if "$ref" in schema.value and schema.dialect.ref_hides_siblings:
+        return f"'{name}' beside '$ref' has no meaning up to draft 7" if row.holder == "grammar" else ""
+    return f"'{name}' is no keyword of this dialect" if row.holder == "grammar" else ""
+
+
+def _finding(schema: Schema, row: Keyword, value: Any, pointer: str, options: SchemaOptions) -> Finding:
+    if row.name == "format":
+        if options.format_mode == "annotation":
+            return Finding(pointer, "format", "annotation", "formats are annotations here")
+        if formats.language(value) is None:
+            return Finding(pointer, "format", "annotation", f"format '{value}' is not checked")
+    needed = _NEEDS.get(row.name)
+    if needed is not None and not schema.has(needed):
+        return Finding(pointer, row.name, "annotation", f"'{row.name}' without '{needed}' says nothing")
+    if row.name == "additionalItems" and not isinstance(schema.get("items"), list):
+        return Finding(pointer, row.name, "annotation", "'additionalItems' without a list of 'items' says nothing")
+    if row.name == "nullable" and not options.nullable:
+        return Finding(pointer, row.name, "annotation", "'nullable' is switched off")
+    return Finding(pointer, row.name, row.holder)
+
+
+def _malformed(row: Keyword, value: Any, schema: Schema) -> str | None:  # noqa: C901, PLR0911  # one line for each kind
+    draft4 = schema.dialect == Dialect.DRAFT4
+    match row.value:
+        case "type":
+            named = [value] if isinstance(value, str) else value
+            if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
+                return "'type' is a string or a list of strings"
+            unknown = [item for item in named if item not in _TYPES]
+            return f"unknown type '{unknown[0]}'" if unknown else None
+        case "list":
+            return None if isinstance(value, list) else "expected a list"
+        case "schemas":
+            return None if isinstance(value, list) and value else "expected a list of schemas, not empty"
+        case "schema map" | "pattern map" | "schema or names map":
+            return None if isinstance(value, dict) else "expected an object"
+        case "names map":
+            good = isinstance(value, dict) and all(_is_names(item) for item in value.values())
+            return None if good else "expected an object of lists of names"
+        case "names":
+            return None if _is_names(value) else "expected a list of strings"
+        case "count":
+            return None if _is_count(value) else "expected a non-negative integer"
+        case "number":
+            return None if is_number(value) else "expected a number"
+        case "positive":
+            return None if is_number(value) and value > 0 else "expected a number above 0"
+        case "number or boolean":
+            good = isinstance(value, bool) if draft4 else is_number(value)
+            return None if good else f"expected a {'boolean' if draft4 else 'number'}"
+        case "boolean":
+            return None if isinstance(value, bool) else "expected true or false"
+        case "string":
+            return None if isinstance(value, str) else "expected a string"
+    return None
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, (float, Decimal)):
+        return value >= 0 and value == int(value)
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _bad_pattern(value: str, pointer: str) -> str | None:
+    try:
+        pattern_language(value, pointer, "pattern")
+    except Refused as refused:
+        return refused.reason
+    return None
+
+
+def _bad_patterns(value: dict[str, Any], pointer: str) -> str | None:
+    for pattern in value:
+        reason = _bad_pattern(pattern, pointer)
+        if reason is not None:
+            return f"'{pattern}': {reason}"
+    return None

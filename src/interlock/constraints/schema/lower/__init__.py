@@ -1,0 +1,1 @@
+"""Normal forms to Lark for llguidance, in a given argument syntax."""

@@ -1,0 +1,158 @@
+"""Array shapes to rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from interlock.constraints.schema.algebra.algebra import Algebra
+from interlock.constraints.schema.algebra.arrays import ArrayShape
+from interlock.constraints.schema.graph import NEVER, Value
+from interlock.constraints.schema.lower import conditions as when
+from interlock.constraints.schema.lower.contains import ContainsLowering
+from interlock.constraints.schema.lower.syntax import ArgumentSyntax
+from interlock.constraints.schema.lower.writer import Writer
+from interlock.constraints.schema.numbers.text import spell
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.text import lang
+
+_MAX_DISTINCT = 60
+
+
+class ArrayLowering:
+    def __init__(
+        self,
+        algebra: Algebra,
+        writer: Writer,
+        syntax: ArgumentSyntax,
+        options: SchemaOptions,
+        symbol: Callable[[Value], str],
+    ) -> None:
+        self._algebra = algebra
+        self._writer = writer
+        self._options = options
+        self._symbol = symbol
+        self._syntax = syntax
+        self._contains = ContainsLowering(algebra, writer, syntax, symbol)
+        self.needs_guard = False
+
+    def lower(self, shape: ArrayShape) -> str:
+        """The rule of an inhabited shape. Raises ``Refused``."""
+        shape = self._trimmed(shape)
+        if shape.repeats:
+            raise Refused("the negation of uniqueItems is not supported", keyword="uniqueItems")
+        if shape.unique and (shape.high is None or shape.high > 1):
+            return self._unique(shape)
+        if shape.contains:
+            return self._contains.lower(shape)
+        return self._writer.rule(self._plain(shape))
+
+    def _trimmed(self, shape: ArrayShape) -> ArrayShape:
+        """Positions that nothing can fill end the array."""
+        for index, value in enumerate(shape.prefix):
+            if not self._algebra.inhabited(value):
+                return replace(shape, prefix=shape.prefix[:index], rest=NEVER, high=index)
+        if shape.rest != NEVER and not self._algebra.inhabited(shape.rest):
+            shape = replace(shape, rest=NEVER)
+        if shape.rest == NEVER:
+            top = len(shape.prefix)
+            shape = replace(shape, high=top if shape.high is None else min(shape.high, top))
+        return shape
+
+    def _marks(self) -> tuple[str, str, str]:
+        terminal, syntax = self._writer.terminal, self._syntax
+        return terminal(syntax.array_open), terminal(syntax.array_close), terminal(syntax.item_separator)
+
+    def _plain(self, shape: ArrayShape) -> str:
+        opening, closing, comma = self._marks()
+        options = [f"{opening} {closing}"] if shape.low == 0 else []
+        if shape.high != 0:
+            options.append(f"{opening} {self._items(shape, closing, comma)}")
+        return " | ".join(options)
+
+    def _items(self, shape: ArrayShape, closing: str, comma: str) -> str:
+        """At least one item and the end, as the body of a rule; written from the last position backwards."""
+        size = len(shape.prefix)
+        tail = closing
+        if shape.high is None or shape.high > size:
+            low = max(shape.low - max(size, 1), 0)
+            high = None if shape.high is None else shape.high - max(size, 1)
+            item = self._symbol(shape.rest)
+            tail = f"{_repeat(f'{comma} {item}', low, high)} {closing}".lstrip()
+            if size == 0:
+                return f"{item} {tail}"
+        for index in range(size - 1, 0, -1):
+            item = self._symbol(shape.prefix[index])
+            tail = f"{comma} {item} {tail}"
+            if shape.low <= index:
+                tail = self._writer.rule(f"{closing} | {tail}")
+        return f"{self._symbol(shape.prefix[0])} {tail}"
+
+    # uniqueItems
+
+    def _unique(self, shape: ArrayShape) -> str:
+        domain = self._algebra.finite_items(shape, _MAX_DISTINCT)
+        if domain is None or shape.contains:
+            if not self._options.guards or shape.contains:
+                raise Refused(
+                    "items are not a small finite set of scalars, so only a check while generating could hold this",
+                    keyword="uniqueItems",
+                )
+            self.needs_guard = True
+            return self._writer.rule(self._plain(shape))
+        return self._distinct(shape, domain)
+
+    def _distinct(self, shape: ArrayShape, domain: list[object]) -> str:
+        """A bit for each value that was used."""
+        opening, closing, comma = self._marks()
+        high = len(domain) if shape.high is None else min(shape.high, len(domain))
+        if shape.prefix and shape.low > 1:
+            raise Refused("uniqueItems beside prefixItems and minItems is not supported", keyword="uniqueItems")
+        size = min(len(shape.prefix), high)
+        bits = {member: bit for bit, member in enumerate(domain)}
+        everything = f"[0:{len(domain)}]"
+        bodies: dict[str, tuple[str, bool]] = {}
+        for index in range(size + 1):
+            last = index == size
+            allowed = self._algebra.finite(shape.item(index), _MAX_DISTINCT) if self._algebra.inhabited(shape.item(index)) else []
+            allowed = allowed or []
+            found = [
+                (f"{self._member(member)} @t{index}@::set_bit({bits[member]})", f"bit_clear({bits[member]})")
+                for member in allowed
+            ]
+            if not found:
+                break
+            bodies[f"p{index}"] = (when.alternatives(found), True)
+            end = f"bit_count_ge({everything}, {shape.low})" if shape.low > 1 else when.TRUE
+            following = shape.item(index if last else index + 1)
+            free = [bits[m] for m in (self._algebra.finite(following, _MAX_DISTINCT) or [])] if self._algebra.inhabited(following) else []
+            more = [when.any_of(f"bit_clear({bit})" for bit in free) if len(free) < len(domain) else f"ne({everything}, {(1 << len(domain)) - 1})"]
+            if high < len(domain):
+                more.append(f"bit_count_lt({everything}, {high})")
+            step = (f"{comma} @p{index if last else index + 1}@::_", when.all_of(more) if free else when.FALSE)
+            bodies[f"t{index}"] = (when.alternatives([(closing, end), step]), True)
+        entry = [f"{opening} {closing}"] if shape.low == 0 else []
+        if "p0" in bodies and high:
+            entry.append(f"{opening} @p0@::0x0")
+        bodies["e"] = (" | ".join(entry), False)
+        return self._writer.group(bodies, "e")
+
+    def _member(self, member: object) -> str:
+        kind, value = member  # type: ignore[misc]
+        terminal, syntax = self._writer.terminal, self._syntax
+        if kind == "null":
+            return terminal(syntax.null)
+        if kind == "boolean":
+            return terminal(syntax.true if value else syntax.false)
+        if kind == "number":
+            return terminal(f'"{spell(value)}"')
+        return terminal(syntax.string(lang.words([value])))
+
+
+def _repeat(symbols: str, low: int, high: int | None) -> str:
+    if high == 0:
+        return ""
+    if high is None:
+        return f"({symbols})*" if low == 0 else f"({symbols})+" if low == 1 else f"({symbols}){{{low},}}"
+    return f"({symbols}){{{low},{high}}}"

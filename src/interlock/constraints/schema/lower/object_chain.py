@@ -1,0 +1,41 @@
+"""Objects in declared order: every key has its place, undeclared ones come last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interlock.constraints.schema.lower.syntax import ArgumentSyntax
+from interlock.constraints.schema.lower.writer import Writer
+
+if TYPE_CHECKING:
+    from interlock.constraints.schema.lower.objects import Keys, Pairs
+
+
+def write_chain(keys: Keys, writer: Writer, syntax: ArgumentSyntax, pairs: Pairs) -> str:
+    opening, closing = writer.terminal(syntax.object_open), writer.terminal(syntax.object_close)
+    comma = writer.terminal(syntax.item_separator)
+    extra = " | ".join(pairs.of(cell.keys, cell.value) for cell in keys.others)
+    if "|" in extra:
+        extra = writer.rule(extra)
+    named = [(pairs.named(name, value), name in keys.unit.need) for name, value in keys.named]
+
+    tails = [closing if not extra else f"({comma} {extra})* {closing}"]  # from the last position backwards
+    for pair, required in reversed(named):
+        tail = f"{comma} {pair} {tails[-1]}"
+        tails.append(tail if required else writer.rule(f"{tail} | {_named(tails[-1], writer)}"))
+    tails.reverse()
+
+    starts = []
+    for index, (pair, required) in enumerate(named):
+        starts.append(f"{opening} {pair} {tails[index + 1]}")
+        if required:
+            break
+    else:
+        if extra:
+            starts.append(f"{opening} {extra} {tails[-1]}")
+        starts.append(f"{opening} {closing}")
+    return writer.rule(" | ".join(starts))
+
+
+def _named(tail: str, writer: Writer) -> str:
+    return tail if " " not in tail else writer.rule(tail)

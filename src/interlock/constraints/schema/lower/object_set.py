@@ -1,0 +1,300 @@
+"""Objects whose keys come in any order, or whose presence is a formula: one parametric rule.
+
+The parameter has a bit for each named key (needed ones first), a bit for each kind of key that must exist,
+and a small counter of undeclared keys where their number matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from interlock.constraints.schema.algebra.algebra import Algebra
+from interlock.constraints.schema.algebra.presence import Term
+from interlock.constraints.schema.graph import ANYTHING, Value, meet
+from interlock.constraints.schema.lower import conditions as when
+from interlock.constraints.schema.lower.object_chain import write_chain
+from interlock.constraints.schema.lower.syntax import ArgumentSyntax
+from interlock.constraints.schema.lower.writer import Writer
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.derive import disjoint, is_empty
+
+if TYPE_CHECKING:
+    from interlock.constraints.schema.lower.objects import Keys, Pairs
+
+_BITS = 64
+_MAX_COUNT = 30
+_COUNTER_BITS = 6
+
+
+def write_set(
+    keys: Keys, writer: Writer, syntax: ArgumentSyntax, pairs: Pairs, options: SchemaOptions, algebra: Algebra
+) -> str:
+    layout = _layout(keys, options)
+    if layout is None:
+        return write_chain(keys, writer, syntax, pairs)
+    return _SetWriter(keys, writer, syntax, pairs, options, algebra, layout).write()
+
+
+@dataclass(slots=True)
+class _Layout:
+    """bits: of names. needed: bits below it belong to needed names. counter: range of the counter of
+    undeclared keys, empty if they are not counted."""
+
+    bits: dict[str, int]
+    needed: int
+    exists: list[int]
+    counter: str
+
+
+def _layout(keys: Keys, options: SchemaOptions) -> _Layout | None:
+    """Who gets a bit: needed names, names of formulas, then the others. ``None``: the keys must keep their
+    declared order, because there are more than 64 bits of things to remember."""
+    in_order = [name for name, _ in keys.named]
+    involved = {name for group in keys.groups for term in group for name in term.need | term.forbid}
+    first = [name for name in in_order if name in keys.unit.need]
+    second = [name for name in in_order if name in involved and name not in keys.unit.need]
+    third = [name for name in in_order if name not in keys.unit.need and name not in involved]
+    available = _BITS - len(keys.exists) - (_COUNTER_BITS if keys.counts and keys.others else 0)
+    must = first + second + (third if keys.counts else [])
+    if len(must) > available:
+        if keys.groups or keys.exists or keys.counts:
+            raise Refused("more keys to keep track of than a rule can hold", keyword="required", too_complex=True)
+        return None
+    names = (first + second + third)[:available]
+    bits = {name: index for index, name in enumerate(names)}
+    used = len(names)
+    exists = list(range(used, used + len(keys.exists)))
+    counter = f"[{used + len(exists)}:{used + len(exists) + _COUNTER_BITS}]" if keys.counts and keys.others else ""
+    return _Layout(bits, len(first), exists, counter)
+
+
+@dataclass(slots=True)
+class _SetWriter:
+    keys: Keys
+    writer: Writer
+    syntax: ArgumentSyntax
+    pairs: Pairs
+    options: SchemaOptions
+    algebra: Algebra
+    layout: _Layout
+
+    def write(self) -> str:
+        terminal = self.writer.terminal
+        opening, closing = terminal(self.syntax.object_open), terminal(self.syntax.object_close)
+        comma = terminal(self.syntax.item_separator)
+        entries = [*self._named(), *self._others()]
+        more = when.any_of(_merged(condition for _, condition in entries))
+        bodies = {
+            "p": (when.alternatives(entries), True),
+            "t": (when.alternatives([(closing, self._end()), (f"{comma} @p@::_", more)]), True),
+        }
+        start = f"{opening} @p@::0x0" if entries else ""
+        empty = f"{opening} {closing}" if self._may_be_empty() else ""
+        bodies["e"] = (" | ".join(item for item in (empty, start) if item), False)
+        return self.writer.group(bodies, "e")
+
+    # what may come
+
+    def _named(self) -> list[tuple[str, str]]:
+        out = []
+        for position, (name, value) in enumerate(self.keys.named):
+            bit = self.layout.bits.get(name)
+            gate = [f"bit_clear({bit})"] if bit is not None else []
+            gate += [self._in_order(position), self._completable(name, position), self._room(name)]
+            witnesses = [
+                (index, rule.value)
+                for index, rule in enumerate(self.keys.exists)
+                if lang.both(lang.words([name]), rule.keys) != lang.NONE
+            ]
+            own = [] if bit is None else [bit]
+            for kind, shown in self._witnessed(value, witnesses):
+                plain = [self._not_last_witness(index, position) for index, _ in witnesses if index not in shown]
+                effect = when.set_bits([*own, *(self.layout.exists[index] for index in shown)])
+                out.append((f"{self.pairs.named(name, kind)} @t@::{effect}", when.all_of([*gate, *plain])))
+        return out
+
+    def _others(self) -> list[tuple[str, str]]:
+        out = []
+        for cell in self.keys.others:
+            for region, rules in self._regions(cell.keys):
+                witnesses = [(index, self.keys.exists[index].value) for index in rules]
+                for kind, shown in self._witnessed(cell.value, witnesses):
+                    gate = [self._room(None)]
+                    # a repeated key counts with its last value: after a witness of a kind, its region holds that kind
+                    gate += [f"bit_clear({self.layout.exists[index]})" for index, _ in witnesses if index not in shown]
+                    effect = when.set_bits(self.layout.exists[index] for index in shown)
+                    if self.layout.counter:
+                        if shown:
+                            raise Refused("a count of keys beside a negated additionalProperties", keyword="minProperties")
+                        effect = f"incr({self.layout.counter})"
+                    out.append((f"{self.pairs.of(region, kind)} @t@::{effect}", when.all_of(gate)))
+        return out
+
+    def _regions(self, keys: lang.Lang) -> list[tuple[lang.Lang, list[int]]]:
+        """``keys`` split by the languages of ``exists``."""
+        regions: list[tuple[lang.Lang, list[int]]] = [(keys, [])]
+        for index, rule in enumerate(self.keys.exists):
+            split = []
+            for region, rules in regions:
+                inside, outside = lang.both(region, rule.keys), lang.both(region, lang.negate(rule.keys))
+                split += [(part, found) for part, found in ((inside, [*rules, index]), (outside, rules))
+                          if not is_empty(part)]  # fmt: skip
+            regions = split
+        return regions
+
+    def _witnessed(self, value: Value, witnesses: list[tuple[int, Value]]) -> list[tuple[Value, list[int]]]:
+        """The value, and its parts that show what must exist (single ones, and all together)."""
+        always = [index for index, kind in witnesses if meet(value, kind) == value]
+        some = [(index, kind) for index, kind in witnesses if index not in always]
+        out = [(value, always)]
+        for index, kind in some:
+            out.append((meet(value, kind), sorted([*always, index])))
+        if len(some) > 1:
+            together = value
+            for _, kind in some:
+                together = meet(together, kind)
+            out.append((together, sorted([*always, *(index for index, _ in some)])))
+        return [(kind, shown) for kind, shown in out if kind == ANYTHING or self.algebra.inhabited(kind)]
+
+    def _not_last_witness(self, index: int, position: int) -> str:
+        """Spending a key without showing what must exist leaves another way to show it."""
+        rule = self.keys.exists[index]
+        if any(
+            not disjoint(cell.keys, rule.keys) and self.algebra.inhabited(meet(cell.value, rule.value))
+            for cell in self.keys.others
+        ):
+            return when.TRUE
+        ways = [f"bit_set({self.layout.exists[index]})"]
+        for place, (other, value) in enumerate(self.keys.named):
+            if place == position or (place < position and not self.any_order):
+                continue
+            if lang.both(lang.words([other]), rule.keys) == lang.NONE:
+                continue
+            if self.algebra.inhabited(meet(value, rule.value)) and other in self.layout.bits:
+                ways.append(f"bit_clear({self.layout.bits[other]})")
+        return when.any_of(ways)
+
+    # order
+
+    def _in_order(self, position: int) -> str:
+        """In declared order: no later key was written, and no needed one is left out."""
+        if self.any_order:
+            return when.TRUE
+        bits = self.layout.bits
+        names = [name for name, _ in self.keys.named]
+        later = [bits[name] for name in names[position + 1 :] if name in bits]
+        earlier = [bits[name] for name in names[:position] if name in self.keys.unit.need]
+        return when.all_of([when.has_none(later), when.has_all(earlier), self._enough_left(position)])
+
+    def _enough_left(self, position: int) -> str:
+        """The keys behind ``position`` can still make up the number that is asked for."""
+        low = self.keys.unit.low
+        if low <= len(self.keys.unit.need) or (self.keys.others and self.options.guards):
+            return when.TRUE
+        missing = low - (len(self.keys.named) - position) - bool(self.keys.others)
+        return f"bit_count_ge([0:{len(self.layout.bits)}], {missing})" if missing > 0 else when.TRUE
+
+    @property
+    def any_order(self) -> bool:
+        return self.options.property_order == "any"
+
+    # formulas
+
+    def _completable(self, name: str, position: int) -> str:
+        """With ``name`` written, every group can still be satisfied."""
+        passed = set() if self.any_order else {other for other, _ in self.keys.named[:position]}
+        parts = []
+        for group in self.keys.groups:
+            if any(name in term.forbid or term.need & passed for term in group):
+                left = [term for term in group if name not in term.forbid]
+                parts.append(
+                    when.any_of(
+                        when.all_of([when.has_none(self._bits(term.forbid)), when.has_all(self._bits(term.need & passed))])
+                        for term in left
+                    )
+                )
+        return when.all_of(parts)
+
+    def _bits(self, names: frozenset[str]) -> list[int]:
+        return [self.layout.bits[name] for name in names]
+
+    def _end(self) -> str:
+        parts = [when.has_all(range(self.layout.needed))]
+        parts += [when.any_of(self._term(term) for term in group) for group in self.keys.groups]
+        parts += [f"bit_set({bit})" for bit in self.layout.exists]
+        if self.keys.counts and self.keys.unit.low > len(self.keys.unit.need):
+            parts.append(self._at_least(self.keys.unit.low))
+        return when.all_of(parts)
+
+    def _term(self, term: Term) -> str:
+        return when.all_of([when.has_all(self._bits(term.need)), when.has_none(self._bits(term.forbid))])
+
+    def _may_be_empty(self) -> bool:
+        unit = self.keys.unit
+        if unit.need or unit.low or self.keys.exists:
+            return False
+        return all(any(not term.need for term in group) for group in self.keys.groups)
+
+    # counts
+
+    def _at_least(self, low: int) -> str:
+        """Named keys and undeclared ones together. A repeated undeclared key is one key, so without a guard only the
+        first of them counts."""
+        named = f"[0:{len(self.layout.bits)}]"
+        if low > _MAX_COUNT:
+            raise Refused(f"more than {_MAX_COUNT} keys to count", keyword="minProperties", too_complex=True)
+        most = min(low, len(self.layout.bits))
+        if not self.layout.counter:
+            return f"bit_count_ge({named}, {low})"
+        others = low if self.options.guards else 1
+        if most + others < low:
+            raise Refused(
+                "undeclared keys may repeat, so only a check while generating could count them", keyword="minProperties"
+            )
+        return when.any_of(
+            when.all_of(
+                [
+                    f"ge({self.layout.counter}, {count})" if count else when.TRUE,
+                    f"bit_count_ge({named}, {low - count})" if low > count else when.TRUE,
+                ]
+            )
+            for count in range(others + 1)
+            if low - count <= len(self.layout.bits)
+        )
+
+    def _room(self, name: str | None) -> str:
+        """A key that is not needed leaves room for the needed ones."""
+        unit = self.keys.unit
+        if unit.high is None or not self.keys.counts or (name is not None and name in unit.need):
+            return when.TRUE
+        free = unit.high - len(unit.need)
+        optional = len(self.layout.bits) - self.layout.needed
+        named = f"[{self.layout.needed}:{len(self.layout.bits)}]"
+        if free <= 0:
+            return when.FALSE
+        if not self.layout.counter:
+            return f"bit_count_lt({named}, {free})"
+        if free > _MAX_COUNT:
+            raise Refused(f"more than {_MAX_COUNT} keys to count", keyword="maxProperties", too_complex=True)
+        if not optional:
+            return f"lt({self.layout.counter}, {free})"
+        return when.any_of(
+            when.all_of([f"eq({self.layout.counter}, {count})", f"bit_count_lt({named}, {free - count})"])
+            for count in range(free)
+        )
+
+
+def _merged(gates: Iterable[str]) -> Iterator[str]:
+    """Many "this bit is clear" are one test of a range."""
+    bits = []
+    for gate in gates:
+        if gate.startswith("bit_clear(") and gate.count("(") == 1:
+            bits.append(int(gate[10:-1]))
+        else:
+            yield gate
+    if bits:
+        yield when.lacks_one(bits)

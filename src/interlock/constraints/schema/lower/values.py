@@ -1,0 +1,118 @@
+"""Values to rules: one rule for each conjunction, scalars as terminals."""
+
+from __future__ import annotations
+
+from interlock.constraints.schema.algebra.algebra import Algebra
+from interlock.constraints.schema.algebra.scalars import Scalars
+from interlock.constraints.schema.graph import Value
+from interlock.constraints.schema.lower.arrays import ArrayLowering
+from interlock.constraints.schema.lower.objects import ObjectLowering
+from interlock.constraints.schema.lower.syntax import ArgumentSyntax
+from interlock.constraints.schema.lower.writer import Writer
+from interlock.constraints.schema.numbers import text as number_text
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Problems, Refused
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.derive import is_empty
+
+
+class ValueLowering:
+    """Names of rules for values. A refusal inside one value is noted, and the others are still looked at."""
+
+    def __init__(
+        self, algebra: Algebra, writer: Writer, syntax: ArgumentSyntax, options: SchemaOptions, problems: Problems
+    ) -> None:
+        self.algebra = algebra
+        self.writer = writer
+        self.syntax = syntax
+        self.problems = problems
+        self._known: dict[Value, str] = {}
+        self._pending: list[Value] = []
+        self._objects = ObjectLowering(algebra, writer, syntax, options, self.symbol)
+        self._arrays = ArrayLowering(algebra, writer, syntax, options, self.symbol)
+
+    @property
+    def unique_arrays(self) -> bool:
+        """Some array needs a guard for ``uniqueItems``."""
+        return self._arrays.needs_guard
+
+    def lower(self, value: Value) -> str:
+        """The start rule for ``value``; everything below it is written too."""
+        start = self.symbol(value)
+        while self._pending:
+            self._define(self._pending.pop())
+        return start
+
+    def symbol(self, value: Value) -> str:
+        """The rule or terminal of ``value``, which must be inhabited."""
+        name = self._known.get(value)
+        if name is None:
+            single = self._single_terminal(value)
+            if single is not None:
+                self._known[value] = single
+                return single
+            name = self._known[value] = self.writer.reserve()
+            self._pending.append(value)
+        return name
+
+    def _single_terminal(self, value: Value) -> str | None:
+        """Most values are one scalar: they need no rule."""
+        try:
+            scalars = self.algebra.scalars(value)
+            found = self._scalars(scalars)
+            if len(found) != 1 or self.algebra.arrays(value) or self.algebra.objects(value):
+                return None
+        except Refused:
+            return None  # met again, and noted, when the rule is written
+        return found[0]
+
+    def _define(self, value: Value) -> None:
+        try:
+            options = self._alternatives(value)
+        except Refused as refused:
+            self.problems.add_refused(self._placed(refused, value))
+            options = []
+        self.writer.define(self._known[value], " | ".join(options) or '"null"')
+
+    def _placed(self, refused: Refused, value: Value) -> Refused:
+        if not value:
+            return refused
+        schema = self.algebra.graph.schema(min(value, key=abs))
+        return refused.at("", schema.pointer)
+
+    def _alternatives(self, value: Value) -> list[str]:
+        out = self._scalars(self.algebra.scalars(value))
+        for array in self.algebra.arrays(value):
+            out.append(self._arrays.lower(array))
+        for shape in self.algebra.objects(value):
+            out += self._objects.lower(shape)
+        return list(dict.fromkeys(out))
+
+    def _scalars(self, scalars: Scalars) -> list[str]:
+        out = []
+        if scalars.null:
+            out.append(self.writer.terminal(self.syntax.null))
+        if True in scalars.bools:
+            out.append(self.writer.terminal(self.syntax.true))
+        if False in scalars.bools:
+            out.append(self.writer.terminal(self.syntax.false))
+        if scalars.numbers:
+            out.append(self._numbers(scalars))
+        if not _no_strings(scalars):
+            out.append(self.writer.terminal(self.syntax.string(scalars.strings)))
+        return out
+
+    def _numbers(self, scalars: Scalars) -> str:
+        try:
+            return self.writer.terminal(
+                number_text.terminal(scalars.numbers, integers_only=scalars.integer_only)
+            )
+        except number_text.Unwritable as error:
+            native = number_text.native(scalars.numbers)
+            if native is None:
+                raise Refused(str(error), keyword="multipleOf") from None
+            return self.writer.rule(native)
+
+
+def _no_strings(scalars: Scalars) -> bool:
+    return scalars.strings == lang.NONE or is_empty(scalars.strings)

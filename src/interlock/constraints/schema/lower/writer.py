@@ -1,0 +1,65 @@
+"""Collects the rules and terminals of one grammar; equal ones are written once."""
+
+from __future__ import annotations
+
+from interlock.constraints.schema.options import Limits
+from interlock.constraints.schema.problems import Refused
+
+
+class Writer:
+    def __init__(self, prefix: str, limits: Limits) -> None:
+        self._prefix = prefix
+        self._limits = limits
+        self._rules: dict[str, str] = {}  # name to text
+        self._by_body: dict[str, str] = {}
+        self._terminals: dict[str, str] = {}  # expression to name
+        self._chars = 0
+
+    def terminal(self, expression: str) -> str:
+        name = self._terminals.get(expression)
+        if name is None:
+            name = self._terminals[expression] = f"{self._prefix.upper()}_T{len(self._terminals)}"
+            self._count(len(expression))
+        return name
+
+    def reserve(self) -> str:
+        """The name of a rule that is defined later."""
+        name = f"{self._prefix}_r{len(self._rules)}"
+        self._rules[name] = ""
+        return name
+
+    def define(self, name: str, body: str, *, parametric: bool = False) -> None:
+        self._rules[name] = f"{name}{'::_' if parametric else ''}: {body}"
+        self._count(len(body))
+
+    def rule(self, body: str) -> str:
+        """A rule with this body: an old one if there is one."""
+        name = self._by_body.get(body)
+        if name is None:
+            name = self._by_body[body] = self.reserve()
+            self.define(name, body)
+        return name
+
+    def group(self, bodies: dict[str, tuple[str, bool]], entry: str) -> str:
+        """Rules that refer to each other by placeholders (``@name@``). ``bodies``: placeholder to (body,
+        parametric). Returns the name of ``entry``; a group that was written before is used again."""
+        key = "\n".join(f"{name}:{body}" for name, (body, _) in bodies.items())
+        known = self._by_body.get(key)
+        if known is not None:
+            return known
+        names = {name: self.reserve() for name in bodies}
+        for name, (body, parametric) in bodies.items():
+            for placeholder, real in names.items():
+                body = body.replace(f"@{placeholder}@", real)  # noqa: PLW2901
+            self.define(names[name], body, parametric=parametric)
+        self._by_body[key] = names[entry]
+        return names[entry]
+
+    def text(self) -> str:
+        terminals = [f"{name}: {expression}" for expression, name in self._terminals.items()]
+        return "\n".join([*self._rules.values(), *terminals]) + "\n"
+
+    def _count(self, size: int) -> None:
+        self._chars += size + 16
+        if self._chars > self._limits.grammar_chars or len(self._rules) > self._limits.rules:
+            raise Refused("the schema is too complex: its grammar exceeds the limit", too_complex=True)

@@ -1,0 +1,1 @@
+"""Numbers as exact sets: intervals, multiples, and how their members are written."""

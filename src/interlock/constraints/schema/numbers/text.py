@@ -1,0 +1,173 @@
+"""How the numbers of a set are written: one terminal expression for a whole ``NumberSet``.
+
+Integers have no fraction and no exponent. Other numbers are plain decimals, or one digit, fraction and
+exponent as ``repr`` of a float has it. Intervals, multiples and exclusions are separate regexes over
+this text, combined by ``&`` and ``~``.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+from interlock.constraints.schema.numbers.bounds import EXPONENT_FORM, above, below
+from interlock.constraints.schema.numbers.sets import Cell, NumberSet, members
+
+_MAX_SUFFIXES = 2000
+_INTEGER = "-?(0|[1-9][0-9]*)"
+_DECIMAL = "-?(0|[1-9][0-9]*)(\\.[0-9]+)?"
+_EXACT = 2**31  # the engine counts the remainder in 32 bits
+
+
+class Unwritable(ValueError):
+    """No regex of reasonable size says this set."""
+
+
+def terminal(cells: NumberSet, *, integers_only: bool) -> str:
+    """A Lark terminal expression. ``integers_only``: values of type ``integer`` are written without fraction,
+    others may carry ``.0``. Raises ``Unwritable``."""
+    finite = members(cells, len(cells))
+    if finite is not None:
+        return f"/{'|'.join(_point(value, integers_only) for value in finite)}/"
+    parts = []
+    singles = [cell.point for cell in cells if cell.point is not None]
+    if singles:
+        parts.append(f"/{'|'.join(sorted(_point(value, integers_only) for value in singles))}/")
+    parts += sorted(_cell(cell) for cell in cells if cell.point is None)
+    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+
+def native(cells: NumberSet) -> str | None:
+    """A rule body in llguidance's own JSON Schema for one cell of multiples that no short regex says, ``None``
+    where that would not be exact."""
+    if len(cells) != 1:
+        return None
+    (cell,) = cells
+    bounds = [bound for bound in (cell.low, cell.high) if bound is not None]
+    if cell.step is None or cell.step.denominator != 1 or cell.nots or cell.step >= _EXACT:
+        return None
+    if any(bound.denominator != 1 or abs(bound) >= _EXACT for bound in bounds):
+        return None
+    schema = {"type": "integer", "multipleOf": int(cell.step), "x-guidance": {"whitespace_flexible": False}}
+    if cell.low is not None:
+        schema["minimum"] = int(cell.low)
+    if cell.high is not None:
+        schema["maximum"] = int(cell.high)
+    return f"%json {json.dumps(schema)}"
+
+
+def spell(value: Fraction) -> str:
+    """The canonical decimal text of a number. Raises ``Unwritable`` for what has no finite decimal."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    places = decimal_places(value)
+    if places is None:
+        raise Unwritable("a number has no finite decimal")
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def decimal_places(value: Fraction) -> int | None:
+    """Digits after the point, ``None`` if no number of them is enough."""
+    twos, fives, rest = _smooth(value.denominator)
+    return max(twos, fives) if rest == 1 else None
+
+
+def _smooth(number: int) -> tuple[int, int, int]:
+    twos = fives = 0
+    while number % 2 == 0:
+        number, twos = number // 2, twos + 1
+    while number % 5 == 0:
+        number, fives = number // 5, fives + 1
+    return twos, fives, number
+
+
+def _point(value: Fraction, integers_only: bool) -> str:
+    text = spell(value).replace(".", "\\.")
+    if value == 0 and not integers_only:
+        return "-?0(\\.0)?"
+    if value.denominator == 1:
+        return text if integers_only else f"{text}(\\.0)?"
+    forms = [text]
+    exponent = repr(float(value))
+    if "e" in exponent and Fraction(exponent) == value:
+        forms.append(exponent.replace(".", "\\.").replace("+", "\\+"))
+    return "|".join(forms)
+
+
+def _cell(cell: Cell) -> str:
+    if cell.step is None:
+        operands = [_decimals(cell)]
+        if not cell.nots:
+            operands = [f"/{_DECIMAL}|{EXPONENT_FORM}/"]
+    else:
+        operands = [f"/{_multiples(cell.step, padded=cell.step.denominator != 1)}/"]
+    integral = cell.step is not None and cell.step.denominator == 1
+    plain = integral or bool(cell.nots) or cell.step is not None
+    for bound, is_open, side in ((cell.low, cell.low_open, above), (cell.high, cell.high_open, below)):
+        if bound is not None:
+            operands.append(f"/{side(_finite(bound), is_open, plain=plain)}/")
+    operands += [f"~/{_multiples(step, padded=True)}/" for step in sorted(cell.nots)]
+    strict = (cell.low_open and cell.low not in (None, 0)) or (cell.high_open and cell.high not in (None, 0))
+    if strict and cell.step is None:
+        # up to 15 digits two decimals never become the same double, so strict bounds stay strict for readers
+        operands.append("/-?[0-9]+|-?[0-9.]{1,16}|-?[0-9.]{1,16}[eE][+-]?[0-9]+/")
+    return operands[0] if len(operands) == 1 else f"({' & '.join(operands)})"
+
+
+def _decimals(cell: Cell) -> str:
+    return f"/{_DECIMAL}/"
+
+
+def _finite(bound: Fraction) -> Fraction:
+    if decimal_places(bound) is None:
+        raise Unwritable("a bound has no finite decimal")
+    return bound
+
+
+def _multiples(step: Fraction, *, padded: bool) -> str:
+    """Regex of the plain decimals that are multiples of ``step``; ``padded``: with any trailing zeros."""
+    places = decimal_places(step)
+    if places is None:
+        raise Unwritable("multipleOf has no finite decimal")
+    forms = []
+    for digits in range(places + 1):
+        scaled = step * 10**digits
+        period = scaled.numerator if scaled.denominator == 1 else (scaled * scaled.denominator).numerator
+        forms.append(_digits_divisible(period, digits, padded=padded))
+    return f"-?({'|'.join(forms)})"
+
+
+def _digits_divisible(period: int, places: int, *, padded: bool) -> str:
+    """Decimals with exactly ``places`` digits after the point whose digits, read as one integer, are divisible
+    by ``period``."""
+    tail = ("(\\.0+)?" if places == 0 else "0*") if padded else ""
+    twos, fives, rest = _smooth(period)
+    if rest != 1:
+        raise Unwritable(f"multipleOf needs a count modulo {rest}")
+    suffix = max(twos, fives)
+    if 10**suffix // period > _MAX_SUFFIXES or suffix > 300:
+        raise Unwritable("multipleOf has too many endings")
+    if suffix <= places:
+        ending = _fraction_endings(period, suffix, places)
+        return f"(0|[1-9][0-9]*){ending}{tail}"
+    long_ends = [str(value).rjust(suffix, "0") for value in range(0, 10**suffix, period)]
+    short_ends = [str(value) for value in range(0, 10**suffix, period)]
+    forms = [f"[1-9][0-9]*({'|'.join(_dotted(text, places) for text in long_ends)})"]
+    forms.append("|".join(_dotted(text.rjust(places + 1, "0"), places) for text in short_ends))
+    return f"({'|'.join(forms)}){tail}"
+
+
+def _fraction_endings(period: int, suffix: int, places: int) -> str:
+    if places == 0:
+        return ""
+    free = places - suffix
+    start = f"\\.[0-9]{{{free}}}" if free else "\\."
+    if suffix == 0:
+        return start
+    ends = "|".join(str(value).rjust(suffix, "0") for value in range(0, 10**suffix, period))
+    return f"{start}({ends})"
+
+
+def _dotted(text: str, places: int) -> str:
+    return f"{text[:-places]}\\.{text[-places:]}" if places else text

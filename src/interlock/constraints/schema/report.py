@@ -1,0 +1,33 @@
+"""What becomes of each keyword of a schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["grammar", "guard", "structure", "annotation", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """status: who holds the keyword. reason: why it is an annotation or refused."""
+
+    pointer: str
+    keyword: str
+    status: Status
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReport:
+    """findings: one for each keyword of each schema that the root reaches, in order."""
+
+    findings: tuple[Finding, ...] = ()
+
+    def notes(self) -> tuple[str, ...]:
+        """What a caller should see: keywords that look like constraints and are not."""
+        return tuple(
+            f"{finding.pointer}: {finding.reason}"
+            for finding in self.findings
+            if finding.status == "annotation" and finding.reason
+        )

@@ -1,0 +1,106 @@
+"""Questions about languages, answered by derivatives: membership, emptiness, a shortest member."""
+
+from __future__ import annotations
+
+from interlock.constraints.schema.text import chars
+from interlock.constraints.schema.text.chars import Ranges
+from interlock.constraints.schema.text.lang import (
+    NONE,
+    Alt,
+    And,
+    Cat,
+    Chars,
+    Lang,
+    Matcher,
+    Not,
+    Repeat,
+    Words,
+    both,
+    derive,
+)
+
+
+def accepts(lang: Lang, word: str) -> bool:
+    return Matcher(lang).accepts(word)
+
+
+def shortest(lang: Lang, max_states: int) -> str | bool | None:
+    """A shortest word of ``lang``, ``None`` if it is empty, ``False`` if ``max_states`` did not suffice."""
+    if isinstance(lang, Words):
+        return min(lang.words, key=lambda word: (len(word), word), default=None)
+    seen = {lang}
+    frontier: list[tuple[Lang, str]] = [(lang, "")]
+    while frontier:
+        following: list[tuple[Lang, str]] = []
+        for state, word in frontier:
+            if state.nullable:
+                return word
+            if isinstance(state, Words):
+                best = min(state.words, key=lambda text: (len(text), text))
+                return word + best
+            for char in representatives(state):
+                derived = derive(state, char)
+                if derived == NONE or derived in seen:
+                    continue
+                if len(seen) >= max_states:
+                    return False
+                seen.add(derived)
+                following.append((derived, word + char))
+        frontier = following
+    return None
+
+
+def is_empty(lang: Lang, max_states: int = 400) -> bool:
+    """True only if ``lang`` is proven to have no word."""
+    if lang.plain:
+        return lang == NONE
+    return shortest(lang, max_states) is None
+
+
+def disjoint(left: Lang, right: Lang) -> bool:
+    """True only if no word is in both; cheap for literal prefixes."""
+    return is_empty(both(left, right))
+
+
+def representatives(lang: Lang) -> list[str]:
+    """One character of each class that ``derive`` may tell apart, readable ones first."""
+    classes: set[Ranges] = set()
+    _heads(lang, classes)
+    marks = sorted(
+        {low for ranges in classes for low, _ in ranges} | {h + 1 for r in classes for _, h in r} | {0}
+    )
+    signatures: dict[int, int] = {}
+    ordered = sorted(classes)
+    positions = [0] * len(ordered)
+    for mark in marks:
+        if mark > chars.MAX or 0xD800 <= mark <= 0xDFFF:
+            continue
+        signature = 0
+        for index, ranges in enumerate(ordered):
+            at = positions[index]
+            while at < len(ranges) and ranges[at][1] < mark:
+                at += 1
+            positions[index] = at
+            if at < len(ranges) and ranges[at][0] <= mark:
+                signature |= 1 << index
+        known = signatures.get(signature)
+        if known is None or (known < 0x21 <= mark < 0x7F):
+            signatures[signature] = mark
+    return [chr(code) for code in sorted(signatures.values(), key=lambda code: (not 0x20 < code < 0x7F, code))]
+
+
+def _heads(lang: Lang, out: set[Ranges]) -> None:
+    if isinstance(lang, Words):
+        out.update(((ord(c), ord(c)),) for c in {word[0] for word in lang.words if word})
+    elif isinstance(lang, Chars):
+        out.add(lang.ranges)
+    elif isinstance(lang, Cat):
+        for item in lang.items:
+            _heads(item, out)
+            if not item.nullable:
+                break
+    elif isinstance(lang, (Alt, And)):
+        for item in lang.items:
+            _heads(item, out)
+    elif isinstance(lang, (Not, Repeat)):
+        _heads(lang.item, out)

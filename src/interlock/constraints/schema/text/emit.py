@@ -1,0 +1,186 @@
+"""Languages to llguidance terminals, over the text as an argument syntax spells it.
+
+``q`` spells a language character by character, and ``q(A∧B) = q(A) & q(B)``, ``q(¬A) = q(any) & ~q(A)``
+hold because every class is spelled with all its spellings. The quotes stand inside each operand of ``&``
+and ``~``: only so can the engine see that ordinary text is allowed, and answer masks from its slices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from interlock.constraints.schema.text import chars
+from interlock.constraints.schema.text.chars import Ranges
+from interlock.constraints.schema.text.lang import ANY, Alt, And, Cat, Chars, Lang, Not, Repeat, Words
+
+_MAX_ESCAPED_RANGES = 24
+_META = set("\\^$.|?*+()[]{}/\"'&~-#")
+
+
+class Spelling(Protocol):
+    """How text is written: what stands around it, and each character in between (regex text)."""
+
+    @property
+    def opening(self) -> str: ...
+
+    @property
+    def closing(self) -> str: ...
+
+    def chars(self, ranges: Ranges) -> str:
+        """A regex of every spelling of every character in ``ranges``, as one group."""
+        ...
+
+
+def literal(text: str) -> str:
+    """Regex for exactly ``text``."""
+    return "".join(_char(ord(char)) for char in text)
+
+
+def _char(code: int) -> str:
+    char = chr(code)
+    if char in _META or (code < 0x20 or code == 0x7F):
+        return f"\\x{code:02x}" if code < 0x20 or code == 0x7F or char in "/\"'&~#-" else f"\\{char}"
+    return char if code < 0x7F or char.isalnum() else f"\\x{{{code:x}}}"
+
+
+def char_class(ranges: Ranges) -> str:
+    """Regex class of raw characters."""
+    parts = []
+    for low, high in ranges:
+        parts.append(_char(low) if low == high else f"{_char(low)}-{_char(high)}")
+    return f"[{''.join(parts)}]"
+
+
+def terminal(lang: Lang, spelling: Spelling) -> str:
+    """A Lark terminal expression for ``lang``, quotes included. ``lang`` must not be empty."""
+    return _Emitter(spelling).expression(lang, opening=True, closing=True)
+
+
+def is_spellable_with_escapes(lang: Lang) -> bool:
+    """Classes of many scattered ranges have no short regex of ``\\uXXXX`` spellings."""
+    match lang:
+        case Chars(ranges=ranges):
+            return sum(high > 0x7F for _, high in ranges) <= _MAX_ESCAPED_RANGES
+        case Cat(items=items) | Alt(items=items) | And(items=items):
+            return all(map(is_spellable_with_escapes, items))
+        case Not(item=item) | Repeat(item=item):
+            return is_spellable_with_escapes(item)
+    return True
+
+
+@dataclass(slots=True)
+class _Emitter:
+    spelling: Spelling
+    _classes: dict[Ranges, str] = field(default_factory=dict)
+
+    def expression(self, lang: Lang, *, opening: bool, closing: bool) -> str:
+        """A Lark expression, safe as an operand of ``&``."""
+        if lang.plain:
+            return self.regex(lang, opening=opening, closing=closing)
+        match lang:
+            case And(items=items):
+                return self.conjunction(items, opening=opening, closing=closing)
+            case Not(item=item):
+                return self.conjunction(frozenset({ANY, lang}), opening=opening, closing=closing)
+            case Alt(items=items):
+                plain = [item for item in items if item.plain]
+                parts = [self.expression(i, opening=opening, closing=closing) for i in items if not i.plain]
+                if plain:
+                    body = Alt(frozenset(plain)) if len(plain) > 1 else plain[0]
+                    parts.append(self.regex(body, opening=opening, closing=closing))
+                return f"({' | '.join(sorted(parts))})"
+            case Cat(items=items):
+                return self.sequence(items, opening=opening, closing=closing)
+            case Repeat(item=item, low=low, high=high):
+                inner = self.expression(item, opening=False, closing=False)
+                bound = f"{{{low},{'' if high is None else high}}}"
+                middle = f"({inner}){bound}"
+                before = [f"/{self.spelling.opening}/"] if opening and self.spelling.opening else []
+                after = [f"/{self.spelling.closing}/"] if closing and self.spelling.closing else []
+                return f"({' '.join([*before, middle, *after])})"
+        raise AssertionError(lang)
+
+    def conjunction(self, items: frozenset[Lang], *, opening: bool, closing: bool) -> str:
+        positive = sorted(
+            self.expression(item, opening=opening, closing=closing) for item in items if not isinstance(item, Not)
+        )
+        if not positive:
+            positive = [self.regex(ANY, opening=opening, closing=closing)]
+        negative = sorted(
+            f"~({self.expression(item.item, opening=opening, closing=closing)})"
+            for item in items
+            if isinstance(item, Not)
+        )
+        return f"({' & '.join([*positive, *negative])})"
+
+    def sequence(self, items: tuple[Lang, ...], *, opening: bool, closing: bool) -> str:
+        """Runs of plain items become one regex; the closing quote goes into the last part."""
+        runs: list[list[Lang]] = []
+        for item in items:
+            if item.plain and runs and runs[-1][-1].plain:
+                runs[-1].append(item)
+            else:
+                runs.append([item])
+        parts = []
+        for index, run in enumerate(runs):
+            first, last = opening and index == 0, closing and index == len(runs) - 1
+            body = Cat(tuple(run)) if len(run) > 1 else run[0]
+            parts.append(self.expression(body, opening=first, closing=last))
+        return f"({' '.join(parts)})"
+
+    def regex(self, lang: Lang, *, opening: bool, closing: bool) -> str:
+        before = self.spelling.opening if opening else ""
+        after = self.spelling.closing if closing else ""
+        body = self.body(lang)
+        if isinstance(lang, (Alt, Words)) and (before or after):
+            body = f"({body})"
+        return f"/{before}{body}{after}/"
+
+    def body(self, lang: Lang) -> str:
+        match lang:
+            case Words(words=words):
+                return self.words(words)
+            case Chars(ranges=ranges):
+                return self.chars(ranges)
+            case Cat(items=items):
+                return "".join(self.group(item) for item in items)
+            case Alt(items=items):
+                return "|".join(sorted(self.body(item) for item in items))
+            case Repeat(item=item, low=low, high=high):
+                return f"{self.group(item, repeated=True)}{_bounds(low, high)}"
+        raise AssertionError(lang)
+
+    def group(self, lang: Lang, *, repeated: bool = False) -> str:
+        body = self.body(lang)
+        if isinstance(lang, Chars):
+            return body
+        single = isinstance(lang, Words) and len(lang.words) == 1 and (not repeated)
+        return body if single or (isinstance(lang, (Repeat, Cat)) and not repeated) else f"({body})"
+
+    def words(self, words: frozenset[str]) -> str:
+        return "|".join("".join(self.char(char) for char in word) for word in sorted(words))
+
+    def char(self, char: str) -> str:
+        if char.isascii() and char.isalnum():
+            return char
+        return self.chars(((ord(char), ord(char)),))
+
+    def chars(self, ranges: Ranges) -> str:
+        known = self._classes.get(ranges)
+        if known is None:
+            known = self._classes[ranges] = self.spelling.chars(ranges)
+        return known
+
+
+def _bounds(low: int, high: int | None) -> str:
+    if high is None:
+        return {0: "*", 1: "+"}.get(low, f"{{{low},}}")
+    if (low, high) == (0, 1):
+        return "?"
+    return f"{{{low}}}" if low == high else f"{{{low},{high}}}"
+
+
+def empty_class() -> str:
+    """A regex that nothing matches."""
+    return char_class(chars.complement(chars.ALL)) or "[^\\s\\S]"

@@ -1,0 +1,399 @@
+"""Regular languages over code points: an immutable syntax tree with simplifying constructors.
+
+Use the functions (``cat``, ``alt``, ``both``, ``negate``, ``repeat``...), never the classes: they keep
+trees small, fold finite sets to ``Words`` and give equal languages of common form equal trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from interlock.constraints.schema.text import chars
+from interlock.constraints.schema.text.chars import Ranges
+
+
+class Lang:
+    """Base of all nodes. nullable: the empty string is in it. plain: no ``And`` or ``Not`` inside."""
+
+    __slots__ = ("_hash", "key", "nullable", "plain", "size")
+
+    def __init__(self, key: tuple[object, ...], *, nullable: bool, plain: bool, size: int) -> None:
+        self.key = key
+        self._hash = hash((type(self).__name__, key))
+        self.nullable = nullable
+        self.plain = plain
+        self.size = size
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return (
+            isinstance(other, Lang)
+            and type(self) is type(other)
+            and self._hash == other._hash
+            and self.key == other.key
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self.key!r}"
+
+
+class Words(Lang):
+    """A finite set of strings."""
+
+    __slots__ = ("words",)
+
+    def __init__(self, words: frozenset[str]) -> None:
+        super().__init__(
+            (words,), nullable="" in words, plain=True, size=1 + sum(map(len, words)) if len(words) < 64 else 64
+        )
+        self.words = words
+
+
+class Chars(Lang):
+    """One character of a class with at least two members."""
+
+    __slots__ = ("ranges",)
+
+    def __init__(self, ranges: Ranges) -> None:
+        super().__init__((ranges,), nullable=False, plain=True, size=1)
+        self.ranges = ranges
+
+
+class Cat(Lang):
+    """``items`` one after the other."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Lang, ...]) -> None:
+        super().__init__(
+            items,
+            nullable=all(item.nullable for item in items),
+            plain=all(item.plain for item in items),
+            size=1 + sum(item.size for item in items),
+        )
+        self.items = items
+
+
+class Alt(Lang):
+    """One of ``items``."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: frozenset[Lang]) -> None:
+        super().__init__(
+            (items,),
+            nullable=any(item.nullable for item in items),
+            plain=all(item.plain for item in items),
+            size=1 + sum(item.size for item in items),
+        )
+        self.items = items
+
+
+class And(Lang):
+    """All of ``items`` at once."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: frozenset[Lang]) -> None:
+        super().__init__(
+            (items,),
+            nullable=all(item.nullable for item in items),
+            plain=False,
+            size=1 + sum(item.size for item in items),
+        )
+        self.items = items
+
+
+class Not(Lang):
+    """Every string that is not in ``item``."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Lang) -> None:
+        super().__init__((item,), nullable=not item.nullable, plain=False, size=1 + item.size)
+        self.item = item
+
+
+class Repeat(Lang):
+    """``item`` at least ``low`` and at most ``high`` times (``None``: no limit)."""
+
+    __slots__ = ("high", "item", "low")
+
+    def __init__(self, item: Lang, low: int, high: int | None) -> None:
+        super().__init__(
+            (item, low, high), nullable=low == 0 or item.nullable, plain=item.plain, size=1 + item.size
+        )
+        self.item = item
+        self.low = low
+        self.high = high
+
+
+NONE: Final[Lang] = Words(frozenset())
+EMPTY: Final[Lang] = Words(frozenset({""}))
+_ANY_CHAR: Final[Lang] = Chars(chars.ALL)
+ANY: Final[Lang] = Repeat(_ANY_CHAR, 0, None)
+
+
+def words(values: Iterable[str]) -> Lang:
+    return Words(frozenset(values))
+
+
+def one_of(ranges: Ranges) -> Lang:
+    """One character out of ``ranges``."""
+    if not ranges:
+        return NONE
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return Words(frozenset({chr(ranges[0][0])}))
+    return _ANY_CHAR if ranges == chars.ALL else Chars(ranges)
+
+
+def length(low: int, high: int | None) -> Lang:
+    """Every string of ``low`` to ``high`` code points."""
+    return repeat(_ANY_CHAR, low, high)
+
+
+def cat(*parts: Lang) -> Lang:
+    out: list[Lang] = []
+    for part in parts:
+        for item in part.items if isinstance(part, Cat) else (part,):
+            if isinstance(item, Words) and not item.words:
+                return NONE
+            if item is EMPTY or item == EMPTY:
+                continue
+            if out and isinstance(item, Words) and isinstance(out[-1], Words):
+                joined = _join(out[-1], item)
+                if joined is not None:
+                    out[-1] = joined
+                    continue
+            if out and item == ANY and out[-1] == ANY:
+                continue
+            out.append(item)
+    if not out:
+        return EMPTY
+    return out[0] if len(out) == 1 else Cat(tuple(out))
+
+
+def _join(left: Words, right: Words) -> Lang | None:
+    if len(left.words) == 1 and len(right.words) == 1:
+        return Words(frozenset(a + b for a in left.words for b in right.words))
+    return None
+
+
+def alt(parts: Iterable[Lang]) -> Lang:
+    finite: set[str] = set()
+    ranges: Ranges = ()
+    rest: set[Lang] = set()
+    pending = list(parts)
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Alt):
+            pending.extend(part.items)
+        elif isinstance(part, Words):
+            finite |= part.words
+        elif isinstance(part, Chars):
+            ranges = chars.union(ranges, part.ranges)
+        elif part == ANY:
+            return ANY
+        else:
+            rest.add(part)
+    for part in rest:
+        if isinstance(part, Not) and part.item in rest:
+            return ANY
+    if ranges:
+        single = {word for word in finite if len(word) == 1}
+        ranges = chars.union(ranges, chars.of("".join(single)))
+        finite -= single
+        rest.add(one_of(ranges))
+    if "" in finite and any(part.nullable for part in rest):
+        finite.discard("")
+    if finite:
+        rest.add(Words(frozenset(finite)))
+    if not rest:
+        return NONE
+    return next(iter(rest)) if len(rest) == 1 else Alt(frozenset(rest))
+
+
+def either(left: Lang, right: Lang) -> Lang:
+    return alt((left, right))
+
+
+def both(*parts: Lang) -> Lang:
+    """Intersection."""
+    pending = list(parts)
+    rest: set[Lang] = set()
+    low, high = 0, None
+    finite: frozenset[str] | None = None
+    while pending:
+        part = pending.pop()
+        if isinstance(part, And):
+            pending.extend(part.items)
+        elif isinstance(part, Words):
+            finite = part.words if finite is None else finite & part.words
+        elif isinstance(part, Repeat) and part.item == _ANY_CHAR:
+            low = max(low, part.low)
+            high = part.high if high is None else high if part.high is None else min(high, part.high)
+        else:
+            rest.add(part)
+    if high is not None and low > high:
+        return NONE
+    if finite is not None:
+        return _filter(finite, rest, low, high)
+    return _both_infinite(rest, low, high)
+
+
+def _filter(finite: frozenset[str], rest: set[Lang], low: int, high: int | None) -> Lang:
+    matchers = [Matcher(part) for part in rest]
+    return Words(
+        frozenset(
+            word
+            for word in finite
+            if len(word) >= low
+            and (high is None or len(word) <= high)
+            and all(matcher.accepts(word) for matcher in matchers)
+        )
+    )
+
+
+def _both_infinite(rest: set[Lang], low: int, high: int | None) -> Lang:
+    classes = [part for part in rest if isinstance(part, Chars)]
+    if classes:
+        ranges = classes[0].ranges
+        for part in classes[1:]:
+            ranges = chars.intersect(ranges, part.ranges)
+        if not ranges or low > 1 or high == 0:
+            return NONE
+        rest = {part for part in rest if not isinstance(part, Chars)}
+        if not rest:
+            return one_of(ranges)
+        rest.add(one_of(ranges))
+    bound = length(low, high)
+    if bound != ANY and not classes:
+        rest = {clamped for clamped in (_clamp(part, low, high) for part in rest)}
+        if NONE in rest:
+            return NONE
+        if not any(isinstance(part, Repeat) and _single(part.item) for part in rest):
+            rest.add(bound)
+    if not rest:
+        return ANY
+    for part in rest:
+        if isinstance(part, Not) and part.item in rest:
+            return NONE
+    if len(rest) == 1:
+        return next(iter(rest))
+    heads = _merge_heads(rest)
+    return heads if heads is not None else And(frozenset(rest))
+
+
+def _single(lang: Lang) -> bool:
+    return isinstance(lang, Chars) or (isinstance(lang, Words) and all(len(word) == 1 for word in lang.words))
+
+
+def _clamp(part: Lang, low: int, high: int | None) -> Lang:
+    """``[a-z]+`` under length bounds is ``[a-z]{low,high}``."""
+    if isinstance(part, Repeat) and _single(part.item):
+        top = part.high if high is None else high if part.high is None else min(high, part.high)
+        bottom = max(low, part.low)
+        return NONE if top is not None and bottom > top else repeat(part.item, bottom, top)
+    return part
+
+
+def _merge_heads(rest: set[Lang]) -> Lang | None:
+    """``x·Σ*`` and ``y·R`` for two classes: ``(x∩y)·R``. Keeps word boundaries out of intersections."""
+    if len(rest) != 2:
+        return None
+    left, right = rest
+    for first, second in ((left, right), (right, left)):
+        if not (isinstance(first, Cat) and len(first.items) == 2 and first.items[1] == ANY):
+            continue
+        head = first.items[0]
+        if isinstance(head, Chars) and isinstance(second, Cat) and isinstance(second.items[0], Chars):
+            ranges = chars.intersect(head.ranges, second.items[0].ranges)
+            return cat(one_of(ranges), *second.items[1:])
+        if isinstance(head, Chars) and isinstance(second, Cat) and isinstance(second.items[0], Words):
+            finite = second.items[0].words
+            if "" not in finite:
+                kept = words(word for word in finite if chars.contains(head.ranges, ord(word[0])))
+                return cat(kept, *second.items[1:])
+    return None
+
+
+def negate(part: Lang) -> Lang:
+    if isinstance(part, Not):
+        return part.item
+    if part == ANY:
+        return NONE
+    if part == NONE:
+        return ANY
+    if isinstance(part, Repeat) and part.item == _ANY_CHAR:
+        below = length(0, part.low - 1) if part.low else NONE
+        above = length(part.high + 1, None) if part.high is not None else NONE
+        return alt((below, above))
+    return Not(part)
+
+
+def repeat(part: Lang, low: int, high: int | None) -> Lang:
+    if high == 0:
+        return EMPTY
+    if part == NONE:
+        return EMPTY if low == 0 else NONE
+    if part == EMPTY or (low == 1 and high == 1):
+        return part
+    if isinstance(part, Repeat) and part.low <= 1 and part.high is None:
+        # (x*){..} and (x+){..}: the inner star already repeats
+        if part.low == 0:
+            return repeat(part.item, 0, None)
+        return repeat(part.item, low, None)
+    if part.nullable and isinstance(part, Words):
+        inner = words(part.words - {""})
+        return repeat(inner, 0, high)
+    return Repeat(part, low, high)
+
+
+def derive(lang: Lang, char: str) -> Lang:
+    """Every ``w`` with ``char + w`` in ``lang``."""
+    if isinstance(lang, Words):
+        return words(word[1:] for word in lang.words if word[:1] == char)
+    if isinstance(lang, Chars):
+        return EMPTY if chars.contains(lang.ranges, ord(char)) else NONE
+    if isinstance(lang, Cat):
+        head, tail = lang.items[0], cat(*lang.items[1:])
+        out = cat(derive(head, char), tail)
+        return alt((out, derive(tail, char))) if head.nullable else out
+    if isinstance(lang, Alt):
+        return alt(derive(item, char) for item in lang.items)
+    if isinstance(lang, And):
+        return both(*(derive(item, char) for item in lang.items))
+    if isinstance(lang, Not):
+        return negate(derive(lang.item, char))
+    assert isinstance(lang, Repeat)
+    high = None if lang.high is None else lang.high - 1
+    return cat(derive(lang.item, char), repeat(lang.item, max(0, lang.low - 1), high))
+
+
+class Matcher:
+    """Membership in one language; derivatives are remembered between words."""
+
+    def __init__(self, lang: Lang) -> None:
+        self._start = lang
+        self._next: dict[tuple[Lang, str], Lang] = {}
+
+    def accepts(self, word: str) -> bool:
+        state = self._start
+        if isinstance(state, Words):
+            return word in state.words
+        for char in word:
+            key = (state, char)
+            following = self._next.get(key)
+            if following is None:
+                following = self._next[key] = derive(state, char)
+            if following == NONE:
+                return False
+            if following == ANY:
+                return True
+            state = following
+        return state.nullable
