@@ -22,6 +22,8 @@ def resolve_model(spec: str, *, cache: Path, progress: Progress | None = None) -
     the hub, fetched into ``cache``. Raises ``InterlockError`` that names what is wrong."""
     if spec == DEMO:
         return demo_model(cache, progress)
+    if not spec:
+        raise _wrong("a model has to be named")
     path = Path(spec).expanduser()
     if path.is_dir():
         return _in_folder(path)
