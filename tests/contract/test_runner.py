@@ -1,0 +1,258 @@
+"""What every runner must do. Logits are compared through logprobs of the whole vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from interlock.config import EngineConfig, LlamaCppConfig
+from interlock.constraints.bitmask import allocate, set_only
+from interlock.core.sampling import SamplingParams
+from interlock.runners.base import ModelRunner, StepBatch
+from interlock.runners.fake import FakeRunner
+from interlock.runners.registry import MAX_DEFAULT_CONTEXT_TOKENS
+from interlock.sampling.base import Choice, SamplingRow
+
+VOCAB_SIZE = 49_152
+CONTEXT_TOKENS = 256
+MAX_BATCH_TOKENS = 256
+PROMPT = np.random.default_rng(0).integers(0, VOCAB_SIZE, 150).tolist()
+
+
+@pytest.fixture(scope="module", params=["fake", pytest.param("llama_cpp", marks=pytest.mark.model)])
+def shared_runner(request) -> Iterator[ModelRunner]:
+    runner = create(request)
+    yield runner
+    runner.close()
+
+
+def create(request) -> ModelRunner:
+    if request.param == "fake":
+        return FakeRunner(VOCAB_SIZE, slots=4, context_tokens=CONTEXT_TOKENS, max_batch_tokens=MAX_BATCH_TOKENS)
+    from interlock.runners.llama_cpp.runner import LlamaCppRunner
+
+    config = EngineConfig(
+        model=request.getfixturevalue("demo_model"),
+        slots=4,
+        context_tokens=CONTEXT_TOKENS,
+        max_batch_tokens=MAX_BATCH_TOKENS,
+        llama_cpp=LlamaCppConfig(threads=1),
+    )
+    return LlamaCppRunner(config, max_default_context_tokens=MAX_DEFAULT_CONTEXT_TOKENS)
+
+
+@pytest.fixture
+def runner(shared_runner) -> ModelRunner:
+    for slot in range(shared_runner.info.num_slots):
+        shared_runner.truncate(slot, 0)
+    return shared_runner
+
+
+def batch_of(*parts: tuple[int, int, Sequence[int]], logits_at: Sequence[int] | None = None) -> StepBatch:
+    """Parts are (slot, first position, ids); by default with the logits of each part's last token."""
+    ids = [token for _, _, part in parts for token in part]
+    ends = np.cumsum([len(part) for _, _, part in parts]) - 1
+    return StepBatch(
+        token_ids=np.array(ids, dtype=np.int32),
+        positions=np.array([p for _, start, part in parts for p in range(start, start + len(part))], np.int32),
+        slots=np.array([slot for slot, _, part in parts for _ in part], dtype=np.int32),
+        logits_at=np.array(ends if logits_at is None else logits_at, dtype=np.int32),
+    )
+
+
+def row_of(mask=None, **params: object) -> SamplingRow:
+    return SamplingRow(
+        params=SamplingParams(**{"temperature": 0.0, **params}), position=0, vocab_size=VOCAB_SIZE, mask=mask
+    )
+
+
+def logits(runner: ModelRunner, batch: StepBatch) -> list[tuple[tuple[int, float], ...]]:
+    """Per row, (id, logprob) of the 500 best tokens: equal only for equal logits."""
+    rows = [row_of(logprobs=500)] * len(batch.logits_at)
+    return [choice.logprob.top for choice in runner.launch(batch).select(rows).choices]
+
+
+def choose(runner: ModelRunner, batch: StepBatch, *rows: SamplingRow) -> tuple[Choice, ...]:
+    return runner.launch(batch).select(rows).choices
+
+
+def test_declares_exact_logits(runner):
+    assert runner.info.capabilities.bit_identical
+    assert runner.info.num_logits == VOCAB_SIZE
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 64, 149])
+def test_prefill_in_chunks_equals_prefill_at_once(runner, chunk):
+    (expected,) = logits(runner, batch_of((0, 0, PROMPT)))
+    found = None
+    for start in range(0, len(PROMPT), chunk):
+        (found,) = logits(runner, batch_of((1, start, PROMPT[start : start + chunk])))
+    assert found == expected
+
+
+def test_a_step_without_logits_is_part_of_a_prefill(runner):
+    (expected,) = logits(runner, batch_of((0, 0, PROMPT)))
+    runner.launch(batch_of((1, 0, PROMPT[:50]), logits_at=[])).discard()
+    assert runner.launch(batch_of((1, 50, PROMPT[50:70]), logits_at=[])).select([]).choices == ()
+    assert logits(runner, batch_of((1, 70, PROMPT[70:]))) == [expected]
+
+
+def test_a_batch_equals_each_slot_alone(runner):
+    prompts = [PROMPT[:5], PROMPT[5:50], PROMPT[50:51], PROMPT[60:140]]
+    alone = []
+    for slot, prompt in enumerate(prompts):
+        alone += logits(runner, batch_of((slot, 0, prompt)))
+        runner.truncate(slot, 0)
+    assert logits(runner, batch_of(*((s, 0, p) for s, p in enumerate(prompts)))) == alone
+
+
+def test_decoding_beside_a_prefill_equals_decoding_alone(runner):
+    logits(runner, batch_of((0, 0, PROMPT[:20]), (2, 0, PROMPT[20:60])))
+    mixed = logits(runner, batch_of((0, 20, [5]), (1, 0, PROMPT[:100]), (2, 40, [6])))
+    runner.truncate(0, 20)
+    runner.truncate(1, 0)
+    runner.truncate(2, 40)
+    alone = [
+        *logits(runner, batch_of((0, 20, [5]))),
+        *logits(runner, batch_of((1, 0, PROMPT[:100]))),
+        *logits(runner, batch_of((2, 40, [6]))),
+    ]
+    assert mixed == alone
+
+
+def test_slots_may_come_in_any_order(runner):
+    parts = [(0, 0, PROMPT[:4]), (1, 0, PROMPT[4:9]), (3, 0, PROMPT[9:12])]
+    expected = logits(runner, batch_of(*parts))
+    for slot, _, _ in parts:
+        runner.truncate(slot, 0)
+    assert logits(runner, batch_of(parts[2], parts[0], parts[1])) == [expected[2], expected[0], expected[1]]
+
+
+def test_rows_of_a_block_equal_single_steps(runner):
+    logits(runner, batch_of((0, 0, PROMPT[:30]), (1, 0, PROMPT[:30])))
+    block = logits(runner, batch_of((0, 30, PROMPT[30:38]), logits_at=range(8)))
+    single = [logits(runner, batch_of((1, i, [PROMPT[i]])))[0] for i in range(30, 38)]
+    assert block == single
+
+
+def test_logits_come_in_the_order_asked_for(runner):
+    everything = logits(runner, batch_of((0, 0, PROMPT[:6]), (1, 0, PROMPT[6:10]), logits_at=range(10)))
+    runner.truncate(0, 0)
+    runner.truncate(1, 0)
+    some = logits(runner, batch_of((0, 0, PROMPT[:6]), (1, 0, PROMPT[6:10]), logits_at=[2, 5, 8]))
+    assert some == [everything[2], everything[5], everything[8]]
+
+
+def test_truncating_and_going_on_equals_a_fresh_slot(runner):
+    logits(runner, batch_of((0, 0, PROMPT[:40])))
+    runner.truncate(0, 25)
+    resumed = logits(runner, batch_of((0, 25, PROMPT[60:70])))
+    assert resumed == logits(runner, batch_of((1, 0, PROMPT[:25] + PROMPT[60:70])))
+
+
+@pytest.mark.parametrize("length", [0, 1, 25, 40])
+def test_a_copied_prefix_goes_on_like_its_source(runner, length):
+    logits(runner, batch_of((2, 0, PROMPT[:40]), (0, 0, PROMPT[90:130])))
+    runner.copy_prefix(2, 0, length)
+    copied = logits(runner, batch_of((0, length, PROMPT[60:70])))
+    assert copied == logits(runner, batch_of((1, 0, PROMPT[:length] + PROMPT[60:70])))
+    untouched = logits(runner, batch_of((2, 40, [7])))
+    assert untouched == logits(runner, batch_of((3, 0, [*PROMPT[:40], 7])))
+
+
+def test_selection_honours_masks_per_row(runner):
+    masks = allocate(2, VOCAB_SIZE)
+    set_only(masks[0], [17])
+    choices = choose(
+        runner,
+        batch_of((0, 0, PROMPT[:3]), (1, 0, PROMPT[:3]), (2, 0, PROMPT[:3])),
+        row_of(masks[0]),
+        row_of(),
+        row_of(masks[1]),
+    )
+    assert choices[0] == Choice(token_id=17)
+    assert choices[1].error is None
+    assert choices[2] == Choice(token_id=-1, error="no_token_allowed")
+
+
+def test_equal_seeds_give_equal_tokens(runner):
+    row = row_of(temperature=1.0, seed=3)
+    parts = [(slot, 0, PROMPT[:9]) for slot in range(4)]
+    assert len(set(choose(runner, batch_of(*parts), *[row] * 4))) == 1
+
+
+def test_a_discarded_pass_leaves_its_tokens_in_the_cache(runner):
+    runner.launch(batch_of((0, 0, PROMPT[:8]))).discard()
+    assert logits(runner, batch_of((0, 8, [9]))) == logits(runner, batch_of((1, 0, [*PROMPT[:8], 9])))
+
+
+FULL = [1] * (CONTEXT_TOKENS - 10)
+BAD_BATCHES = {
+    "empty": batch_of(),
+    "a hole": batch_of((0, 11, [1])),
+    "a repetition": batch_of((0, 9, [1])),
+    "a slot that is not there": batch_of((4, 0, [1])),
+    "a negative slot": batch_of((-1, 0, [1])),
+    "a slot in two places": batch_of((0, 10, [1]), (1, 0, [1]), (0, 11, [1])),
+    "an id that is not there": batch_of((0, 10, [VOCAB_SIZE])),
+    "a negative id": batch_of((0, 10, [-1])),
+    "past the context": batch_of((0, 10, [*FULL, 1])),
+    "too many tokens": batch_of((0, 10, FULL), (1, 0, [1] * 11)),
+    "logits outside": batch_of((0, 10, [1]), logits_at=[1]),
+    "logits that do not rise": batch_of((0, 10, [1, 2]), logits_at=[1, 1]),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BATCHES)
+def test_invalid_batches_are_refused_and_change_nothing(runner, case):
+    logits(runner, batch_of((0, 0, PROMPT[:10])))
+    with pytest.raises(ValueError):
+        runner.launch(BAD_BATCHES[case])
+    assert logits(runner, batch_of((0, 10, [7]))) == logits(runner, batch_of((1, 0, [*PROMPT[:10], 7])))
+
+
+BAD_CALLS = {
+    "truncate to more than there is": lambda runner: runner.truncate(0, 11),
+    "truncate to a negative length": lambda runner: runner.truncate(0, -1),
+    "truncate no such slot": lambda runner: runner.truncate(4, 0),
+    "copy more than there is": lambda runner: runner.copy_prefix(0, 1, 11),
+    "copy onto itself": lambda runner: runner.copy_prefix(0, 0, 5),
+    "copy to no such slot": lambda runner: runner.copy_prefix(0, 4, 5),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CALLS)
+def test_invalid_slot_operations_are_refused(runner, case):
+    logits(runner, batch_of((0, 0, PROMPT[:10])))
+    with pytest.raises(ValueError):
+        BAD_CALLS[case](runner)
+
+
+def test_nothing_else_happens_while_a_pass_is_in_flight(runner):
+    forward = runner.launch(batch_of((0, 0, PROMPT[:10])))
+    with pytest.raises(ValueError, match="in flight"):
+        runner.launch(batch_of((1, 0, [1])))
+    with pytest.raises(ValueError, match="in flight"):
+        runner.truncate(0, 0)
+    with pytest.raises(ValueError, match="sampling rows"):
+        forward.select([])
+    forward.discard()
+    with pytest.raises(ValueError, match="twice"):
+        forward.discard()
+
+
+def test_a_context_can_be_filled_to_the_last_token(runner):
+    ids = (PROMPT * 2)[:CONTEXT_TOKENS]
+    logits(runner, batch_of((3, 0, ids)))
+    with pytest.raises(ValueError, match="context"):
+        runner.launch(batch_of((3, CONTEXT_TOKENS, [1])))
+
+
+@pytest.mark.parametrize("shared_runner", ["fake"], indirect=True)
+def test_close_may_be_repeated_and_ends_all_use(shared_runner):
+    shared_runner.close()
+    shared_runner.close()
+    with pytest.raises(ValueError, match="closed"):
+        shared_runner.launch(batch_of((0, 0, [1])))
