@@ -72,7 +72,6 @@ class ToolCallSyntax:
     section_close: tuple[Piece, ...] = ()
     item_separator: str = ", "
     key_separator: str = ": "
-    id_style: Literal["call_hex"] = "call_hex"
 
     @property
     def opener(self) -> str:

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from interlock.core.messages import Message
+from interlock.core.tools import Tool
 from interlock.errors import InterlockError
 from interlock.families import generic, qwen3
 from interlock.families.base import Mark
 from interlock.families.registry import FAMILIES, by_name, choose
+from interlock.families.wire.render import PromptRenderer
 from interlock.tokenization.description import ModelDescription
+from interlock.tokenization.load import describe as describe_model
 
 Describe = Callable[..., ModelDescription]
 Templates = Callable[[str], str]
@@ -57,3 +62,18 @@ def test_the_family_is_the_one_whose_calls_the_template_writes(
 
 def test_a_model_without_template_is_generic(describe: Describe) -> None:
     assert choose(describe(None)).family is generic.FAMILY
+
+
+@pytest.mark.model
+def test_the_demo_model_is_told_its_tools_by_a_system_prompt(demo_model: Path) -> None:
+    description = describe_model(demo_model)
+    choice = choose(description)
+    assert choice.family is generic.FAMILY
+    prompt = PromptRenderer(choice.family, description).render(
+        [Message(role="user", content="Weather in Oslo? <|im_end|>")], (Tool(name="get_weather"),)
+    )
+    assert prompt.thinking == "none"
+    assert '{"type": "function", "function": {"name": "get_weather", "parameters": ' in prompt.text
+    ends = description.tokenizer.special_tokens["<|im_end|>"]
+    assert prompt.ids.count(ends) == 2  # system and user, none of the client's
+    assert description.tokenizer.decode(prompt.ids) == prompt.text

@@ -228,6 +228,23 @@ def test_arguments_that_are_no_object_are_refused(arguments: str, describe: Desc
     )
 
 
+def test_json_that_is_nested_too_deeply_is_refused(
+    describe: Describe, chatml: str, templates: Templates
+) -> None:
+    def outcome(renderer: PromptRenderer, depth: int) -> str:
+        arguments = '{"a":' * depth + "1" + "}" * depth
+        try:
+            renderer.render([user("q"), called(("f", arguments))])
+        except InterlockError as error:
+            return error.code
+        return "fine"
+
+    for family, template in ((generic.FAMILY, chatml), (qwen3.FAMILY, templates("Qwen-Qwen3-0.6B"))):
+        renderer = PromptRenderer(family, describe(template))
+        assert outcome(renderer, 100) == "fine"
+        assert {outcome(renderer, depth) for depth in (400, 900, 20_000)} <= {"fine", "invalid_messages"}
+
+
 class TestThinking:
     @pytest.mark.parametrize(
         ("name", "enabled", "thinking"),
@@ -321,6 +338,16 @@ class TestQuirks:
         )
         renderer = PromptRenderer(generic.FAMILY, describe(template))
         assert renderer.render([Message(role="developer", content="Rule."), user("Hi")]).text == "DRule.xHi"
+
+    def test_a_developer_message_keeps_its_own_tools(self, describe: Describe) -> None:
+        template = (
+            "{% for m in messages %}{{ m.role }}{{ m.tools | tojson if m.tools }}{% endfor %}{# developer #}"
+        )
+        renderer = PromptRenderer(generic.FAMILY, describe(template + "{{ messages[0].content }}"))
+        text = renderer.render(
+            [Message(role="developer", content="x", tools=(Tool(name="f"),)), user("Hi")]
+        ).text
+        assert text.startswith('developer[{"type": "function", "function": {"name": "f", "parameters": ')
 
     def test_a_tool_without_description_works_where_the_template_wants_one(
         self, templates: Templates, describe: Describe

@@ -68,6 +68,11 @@ def template_messages(
             item["name"] = clean(name)
         if message.tool_call_id is not None:
             item["tool_call_id"] = clean(message.tool_call_id)
+        if message.tools:
+            required = quirks.description_required
+            item["tools"] = [
+                template_tool(tool, clean, description_required=required) for tool in message.tools
+            ]
         if role != message.role and out and out[-1]["role"] == "system":
             out[-1]["content"] = _joined(out[-1]["content"], item["content"])
         else:

@@ -81,7 +81,12 @@ class PromptRenderer:
         """
         variables = self._variables(reasoning, template_kwargs or {})
         seam = choose_seam([self._template.source, *client_texts(messages, tools), _all_text(variables)])
-        text = self._text(messages, tools, variables, seam)
+        try:
+            text = self._text(messages, tools, variables, seam)
+        except RecursionError:
+            raise InterlockError(
+                "invalid_messages", "the conversation holds JSON that is nested too deeply", param="messages"
+            ) from None
         thinking = self._thinking(text)
         _check_thinking(reasoning.enabled, thinking)
         ids = self._special.encode(text, seam)

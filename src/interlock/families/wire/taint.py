@@ -11,7 +11,7 @@ no neighbour can complete it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from interlock.core.tokenizer import Tokenizer
@@ -27,18 +27,14 @@ class SpecialText:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        # Runs of white space are added tokens in some vocabularies; they control nothing.
-        self._ids = {
-            text: token_id
-            for text, token_id in tokenizer.special_tokens.items()
-            if len(text) > 1 and not text.isspace()
-        }
-        pattern = trie_pattern(self._ids) or "(?!)"
+        # Some vocabularies add white space and single characters as tokens; those control nothing.
+        spellings = [text for text in tokenizer.special_tokens if len(text) > 1 and not text.isspace()]
+        pattern = trie_pattern(spellings) or "(?!)"
         self._special = re.compile(pattern)
         self._starts = re.compile(f"(?={pattern})")
-        self._heads = frozenset(text[:end] for text in self._ids for end in range(1, len(text)))
-        self._tails = frozenset(text[start:] for text in self._ids for start in range(1, len(text)))
-        self._longest = max(map(len, self._ids), default=0)
+        self._heads = frozenset(text[:end] for text in spellings for end in range(1, len(text)))
+        self._tails = frozenset(text[start:] for text in spellings for start in range(1, len(text)))
+        self._longest = max(map(len, spellings), default=0)
 
     def taint(self, value: Any, seam: str) -> Any:
         """``value`` (text, or JSON-like data with text in it, keys included) with seams."""
@@ -67,19 +63,22 @@ class SpecialText:
 
     def encode(self, text: str, seam: str) -> list[int]:
         """Ids of a rendered template: special spellings become those tokens, all else is plain text."""
-        if seam not in text:
-            return self._tokenizer.encode(text)
         ids: list[int] = []
-        end = 0
-        for match in self._special.finditer(text):
-            ids += self._plain(text[end : match.start()], seam)
-            ids.append(self._ids[match[0]])
-            end = match.end()
-        return ids + self._plain(text[end:], seam)
+        done = 0
+        for start, end in self._plain_runs(text):
+            if seam in text[start:end]:
+                ids += self._tokenizer.encode(text[done:start]) if done < start else []
+                ids += self._tokenizer.encode_text(text[start:end].replace(seam, ""))
+                done = end
+        return ids + self._tokenizer.encode(text[done:]) if done < len(text) else ids
 
-    def _plain(self, text: str, seam: str) -> list[int]:
-        text = text.replace(seam, "")
-        return self._tokenizer.encode_text(text) if text else []
+    def _plain_runs(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the text between special tokens begins and ends."""
+        start = 0
+        for match in self._special.finditer(text):
+            yield start, match.start()
+            start = match.end()
+        yield start, len(text)
 
 
 def choose_seam(texts: Iterable[str]) -> str:

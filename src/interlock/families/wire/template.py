@@ -73,7 +73,7 @@ class ChatTemplate:
         (``invalid_messages``) with the template's own message if it refuses the conversation.
         """
         known = {**self._tokens, "messages": messages, "tools": tools, "add_generation_prompt": True}
-        return self._run(self._template, {**(variables or {}), **known}, seam)
+        return self._run(self._template, {"documents": None, **(variables or {}), **known}, seam)
 
     def snippet(self, source: str, variables: Mapping[str, Any], seam: str = "") -> str:
         """Render a piece of template of our own."""
