@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from interlock import log
 from interlock.config import EngineConfig
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import EngineFailure, EngineOutput, EnginePhase, EngineRequest, EngineStats
+from interlock.core.engine import EngineOutput, EnginePhase, EngineRequest, EngineStats
 from interlock.engine.ipc.messages import (
     Abort,
+    ClientMessage,
     Outputs,
     PhaseChanged,
     Prepare,
@@ -26,6 +26,7 @@ from interlock.engine.ipc.messages import (
     WorkerMessage,
 )
 from interlock.engine.restarts import RestartPolicy
+from interlock.engine.streams import Questions, Stream, Streams
 from interlock.engine.worker_process import WORKER_MODULE, WorkerProcess
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
@@ -36,15 +37,6 @@ _READY_WAIT_S = 60.0
 """A request that arrives while the worker restarts waits this long."""
 _EXIT_GRACE_S = 5.0
 _LAST_MESSAGES_S = 1.0
-
-
-@dataclass(slots=True)
-class _Stream:
-    """Outputs of one request on their way to its reader."""
-
-    request: EngineRequest
-    queue: asyncio.Queue[EngineOutput] = field(default_factory=asyncio.Queue)
-    submitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +61,12 @@ class LocalEngine:
         self._worker_module = worker_module
         self._phase: EnginePhase = "starting"
         self._settled = asyncio.Event()  # the phase is ready, failed or stopping
-        self._reason = ""  # why the phase is failed
+        self._failure = ""  # why the phase is failed
         self._worker: WorkerProcess | None = None
         self._supervisor: asyncio.Task[None] | None = None
-        self._streams: dict[str, _Stream] = {}
-        self._tickets = itertools.count()
-        self._answers: dict[int, asyncio.Future[EngineStats | None]] = {}
+        self._streams = Streams()
+        self._preparing = Questions[Prepared]()
+        self._asking_stats = Questions[EngineStats]()
         self._restarts = 0
         self._max_context_tokens = 0
 
@@ -97,17 +89,20 @@ class LocalEngine:
         await self._settled.wait()
         if self._phase == "failed":
             await self._supervisor
-            raise InterlockError("internal_error", f"the model worker did not start: {self._reason}")
+            raise InterlockError("internal_error", f"the model worker did not start: {self._failure}")
+        if self._phase == "stopping":
+            raise InterlockError("shutting_down", "the engine was stopped while it started")
 
     async def prepare(self, constraint: LoweredConstraint) -> None:
         await self._until_ready(_READY_WAIT_S)
-        ticket = next(self._tickets)
-        await self._ask(Prepare(ticket, constraint), ticket)
+        ticket, prepared = self._preparing.ask()
+        self._send(Prepare(ticket, constraint))
+        answer = await prepared
+        if answer.code:
+            raise InterlockError(answer.code, answer.message)
 
     async def generate(self, request: EngineRequest) -> AsyncIterator[EngineOutput]:
-        if request.request_id in self._streams:
-            raise ValueError(f"request id {request.request_id!r} is in use")
-        stream = self._streams[request.request_id] = _Stream(request)
+        stream = self._streams.open(request)
         try:
             await self._submit(stream)
             while True:
@@ -116,24 +111,27 @@ class LocalEngine:
                 if output.finish_reason is not None:
                     return
         finally:
-            if self._forget(stream) and stream.submitted:
-                self._send(Abort((request.request_id,)))  # no await here: the reader may be cancelled
+            if self._streams.is_open(stream):
+                self._streams.close(stream)
+                if stream.submitted:
+                    self._send(Abort((request.request_id,)))  # no await here: the reader may be cancelled
 
     async def abort(self, request_id: str) -> None:
         stream = self._streams.get(request_id)
         if stream is not None:
-            self._end(stream, EngineOutput(request_id=request_id, finish_reason="abort"))
+            self._streams.end(stream, "abort")
             self._send(Abort((request_id,)))
 
     async def stats(self) -> EngineStats:
         """The worker's counters; zeros, but for ``restarts``, while there is no worker that answers."""
         stats = EngineStats()
         if self._phase == "ready":
-            ticket = next(self._tickets)
+            ticket, answer = self._asking_stats.ask()
+            self._send(StatsQuery(ticket))
             try:
-                stats = await self._ask(StatsQuery(ticket), ticket) or stats
+                stats = await answer
             except InterlockError:
-                _log.debug("the worker died before it answered")
+                _log.debug("the worker ended before it answered")
         return replace(stats, restarts=self._restarts)
 
     async def stop(self, drain_s: float = 0.0) -> None:
@@ -141,7 +139,7 @@ class LocalEngine:
         self._enter("stopping")
         if self._supervisor is None:
             return
-        if self._worker is not None and was_ready:
+        if was_ready:
             self._send(Shutdown(drain_s))
             await asyncio.wait({self._supervisor}, timeout=drain_s + _EXIT_GRACE_S)
         if not self._supervisor.done():
@@ -150,62 +148,33 @@ class LocalEngine:
 
     # ---- requests
 
-    async def _submit(self, stream: _Stream) -> None:
-        """Send the request once the worker is ready, or queue the error that ends it."""
+    async def _submit(self, stream: Stream) -> None:
+        """Tell the worker once it is ready, or end the stream with the error that prevents it."""
         request = stream.request
         try:
             await self._until_ready(min(_READY_WAIT_S, request.deadline_s or _READY_WAIT_S))
         except InterlockError as error:
-            self._fail(stream, error.code, error.message)
+            self._streams.end(stream, "error", error)
             return
-        if request.request_id in self._streams:  # else it was aborted meanwhile
+        if self._streams.is_open(stream):  # else it was aborted meanwhile
             stream.submitted = True
             self._send(Submit(request))
 
     async def _until_ready(self, timeout_s: float) -> None:
         try:
             async with asyncio.timeout(timeout_s):
-                await self._settled.wait()
+                while not self._settled.is_set():  # it may be cleared again before this task runs
+                    await self._settled.wait()
         except TimeoutError:
             raise InterlockError("not_ready", f"the model worker is {self._phase}; try again later") from None
         if self._phase == "stopping":
             raise InterlockError("shutting_down", "the server is stopping")
         if self._phase == "failed":
-            raise InterlockError("not_ready", "the model worker failed and is not restarted any more")
+            raise InterlockError("not_ready", "the model worker failed and is not started again")
 
-    async def _ask(self, message: Prepare | StatsQuery, ticket: int) -> EngineStats | None:
-        answer: asyncio.Future[EngineStats | None] = asyncio.get_running_loop().create_future()
-        self._answers[ticket] = answer
-        self._send(message)
-        try:
-            return await answer
-        finally:
-            self._answers.pop(ticket, None)
-
-    def _send(self, message: Submit | Abort | Prepare | StatsQuery | Shutdown) -> None:
+    def _send(self, message: ClientMessage) -> None:
         if self._worker is not None:
             self._worker.send(message)
-
-    def _forget(self, stream: _Stream) -> bool:
-        """Whether the request was still unfinished."""
-        if self._streams.get(stream.request.request_id) is not stream:
-            return False
-        del self._streams[stream.request.request_id]
-        return True
-
-    def _end(self, stream: _Stream, output: EngineOutput) -> None:
-        self._forget(stream)
-        stream.queue.put_nowait(output)
-
-    def _fail(self, stream: _Stream, code: str, message: str) -> None:
-        request = stream.request
-        output = EngineOutput(
-            request_id=request.request_id,
-            finish_reason="error",
-            failure=EngineFailure(code=code, message=message),
-            num_prompt_tokens=len(request.prompt_ids),
-        )
-        self._end(stream, output)
 
     # ---- the worker
 
@@ -220,8 +189,7 @@ class LocalEngine:
                 delay_s = policy.delay_s(time.monotonic()) if ended.may_restart else None
                 if delay_s is None:
                     _log.error("%s; it is not started again", ended.reason)
-                    self._reason = ended.reason
-                    self._enter("failed")
+                    self._failure = ended.reason
                     return
                 _log.error("%s; it is started again", ended.reason)
                 self._restarts += 1
@@ -229,7 +197,8 @@ class LocalEngine:
                     self._metrics.worker_restarts.inc()
                 await asyncio.sleep(delay_s)
         finally:
-            self._fail_open_requests("shutting_down", "the server is stopping")
+            self._enter("failed")  # unless it is stopping
+            self._fail_open("shutting_down", "the server is stopping")
 
     async def _run_worker(self) -> _Ended:
         """One worker from its start to its end."""
@@ -250,24 +219,24 @@ class LocalEngine:
             self._worker = None
             if self._phase not in ("stopping", "failed"):
                 self._enter("restarting")
-                self._fail_open_requests("worker_died", "the model worker stopped while this request ran")
+                self._fail_open("worker_died", "the model worker stopped while this request ran")
             reading.cancel()
             await worker.close()
             await asyncio.gather(reading, exiting, return_exceptions=True)
 
     def _ended(self, worker: WorkerProcess, reading: asyncio.Task[str], exiting: asyncio.Task[int]) -> _Ended:
-        """Why the worker ended."""
+        """Why the worker ended. One that never was ready would fail again."""
         error = reading.exception() if reading.done() else None
-        if error is not None and not isinstance(error, TimeoutError):
-            return _Ended(f"{type(error).__name__}: {error}", may_restart=False)
-        if error is not None:
+        detail = reading.result() if reading.done() and error is None else ""
+        if isinstance(error, TimeoutError):
             reason = "the model worker did not say hello in time"
+        elif error is not None:
+            reason = f"the model worker was ended: {error}"
         elif exiting.done():
             reason = f"the model worker ended with status {exiting.result()}"
         else:
             reason = "the model worker did not end after its last message"
-        detail = reading.result() if reading.done() and error is None else ""
-        lines = [reason, *([detail] if detail else []), *([worker.last_words] if worker.last_words else [])]
+        lines = [line for line in (reason, detail, worker.last_words) if line]
         return _Ended("\n".join(lines), may_restart=self._max_context_tokens > 0)
 
     async def _read(self, worker: WorkerProcess) -> str:
@@ -283,31 +252,16 @@ class LocalEngine:
         match message:
             case Outputs(outputs=outputs):
                 for output in outputs:
-                    self._deliver(output)
+                    self._streams.deliver(output)
             case Ready(context_tokens=context_tokens):
                 self._max_context_tokens = context_tokens
                 self._enter("ready")
             case PhaseChanged(phase=phase):
                 self._enter(phase)
-            case Prepared(ticket=ticket, code=code, message=text):
-                answer = self._answers.get(ticket)
-                if answer is not None and not answer.done():
-                    if code:
-                        answer.set_exception(InterlockError(code, text))
-                    else:
-                        answer.set_result(None)
+            case Prepared(ticket=ticket):
+                self._preparing.answer(ticket, message)
             case StatsAnswer(ticket=ticket, stats=stats):
-                answer = self._answers.get(ticket)
-                if answer is not None and not answer.done():
-                    answer.set_result(stats)
-
-    def _deliver(self, output: EngineOutput) -> None:
-        stream = self._streams.get(output.request_id)
-        if stream is None:
-            return  # aborted here while the output was on its way
-        stream.queue.put_nowait(output)
-        if output.finish_reason is not None:
-            self._forget(stream)
+                self._asking_stats.answer(ticket, stats)
 
     def _enter(self, phase: EnginePhase) -> None:
         if self._phase in ("stopping", "failed") and phase != "stopping":
@@ -318,10 +272,9 @@ class LocalEngine:
         else:
             self._settled.clear()
 
-    def _fail_open_requests(self, code: str, message: str) -> None:
-        """End what a worker was working on; what still waits for one goes on waiting."""
-        for stream in [stream for stream in self._streams.values() if stream.submitted]:
-            self._fail(stream, code, message)
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(InterlockError(code, message))
+    def _fail_open(self, code: str, message: str) -> None:
+        """End everything that a worker was working on."""
+        failure = InterlockError(code, message)
+        self._streams.fail_submitted(failure)
+        self._preparing.fail_all(failure)
+        self._asking_stats.fail_all(failure)
