@@ -34,7 +34,7 @@ FLASH_ATTENTION: Mapping[str, int] = {"auto": -1, "off": 0, "on": 1}
 LOAD_MODE_NONE, LOAD_MODE_MMAP = 0, 1
 LOG_CALLBACK = ctypes.CFUNCTYPE(None, c_int, c_char_p, c_void_p)
 # enum ggml_log_level
-LOG_WARN, LOG_ERROR, LOG_CONTINUE = 3, 4, 5
+LOG_ERROR, LOG_CONTINUE = 4, 5
 
 
 class ModelParams(ctypes.Structure):
@@ -184,7 +184,6 @@ def prototypes(structs: Structs) -> dict[str, tuple[Any, list[Any]]]:
         "llama_model_has_decoder": (c_bool, [pointer]),
         "llama_model_is_recurrent": (c_bool, [pointer]),
         "llama_model_is_hybrid": (c_bool, [pointer]),
-        "llama_model_n_swa": (c_int32, [pointer]),
         "llama_model_get_vocab": (pointer, [pointer]),
         "llama_model_desc": (c_int32, [pointer, c_char_p, c_size_t]),
         "llama_vocab_n_tokens": (c_int32, [pointer]),
@@ -192,7 +191,6 @@ def prototypes(structs: Structs) -> dict[str, tuple[Any, list[Any]]]:
         "llama_memory_seq_rm": (c_bool, [pointer, c_int32, c_int32, c_int32]),
         "llama_memory_seq_cp": (None, [pointer, c_int32, c_int32, c_int32, c_int32]),
         "llama_decode": (c_int32, [pointer, structs.batch]),
-        "llama_synchronize": (None, [pointer]),
         "llama_get_logits_ith": (POINTER(c_float), [pointer, c_int32]),
     }
 

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlock.config import EngineConfig, FakeConfig
+from interlock.errors import InterlockError
+from interlock.runners.registry import create_runner
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
+
+CONFIG = EngineConfig(model=Path("none"), runner="fake", slots=3, context_tokens=100, max_batch_tokens=32)
+
+
+def test_makes_a_fake_as_configured():
+    info = create_runner(CONFIG, byte_tokenizer()).info
+    assert (info.num_slots, info.context_tokens, info.max_batch_tokens) == (3, 100, 32)
+    assert info.num_logits == byte_tokenizer().vocabulary.size
+
+
+def test_makes_a_scripted_fake(tmp_path):
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"say": "x"}]))
+    fake = FakeConfig(mode="scripted", script=script)
+    assert create_runner(dataclasses.replace(CONFIG, fake=fake), byte_tokenizer()).info.name == "fake"
+
+
+def test_a_scripted_fake_needs_a_script():
+    with pytest.raises(InterlockError, match="needs a script"):
+        create_runner(dataclasses.replace(CONFIG, fake=FakeConfig(mode="scripted")), byte_tokenizer())
+
+
+def test_an_unknown_name_is_answered_with_the_names():
+    with pytest.raises(InterlockError, match="fake, llama_cpp"):
+        create_runner(dataclasses.replace(CONFIG, runner="torch"), byte_tokenizer())  # type: ignore[arg-type]
+
+
+def test_a_fake_loads_no_native_engine_library():
+    create_runner(CONFIG, byte_tokenizer())
+    assert "xllamacpp" not in sys.modules
