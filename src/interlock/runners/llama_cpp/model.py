@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from interlock.config import EngineConfig, LlamaCppConfig
 from interlock.errors import InterlockError
 from interlock.runners.base import RunnerCapabilities
 from interlock.runners.llama_cpp import abi
 from interlock.runners.llama_cpp.load import Library
+from interlock.runners.llama_cpp.threads import default_threads
 
 _MAGIC = b"GGUF"
 # llama.cpp's CPU kernels sum in another order from 64 tokens of a sequence in one physical batch on. Below, logits do
@@ -148,7 +147,7 @@ def _set_context_params(params: Any, config: EngineConfig, context_tokens: int) 
     # Any token of a step may need its logits: prompts end, drafts are verified.
     if hasattr(params, "n_outputs_max_per_seq"):
         params.n_outputs_max_per_seq = config.max_batch_tokens
-    params.n_threads = params.n_threads_batch = options.threads or psutil.cpu_count(logical=False) or 1
+    params.n_threads = params.n_threads_batch = options.threads or default_threads()
     params.flash_attn_type = abi.FLASH_ATTENTION[options.flash_attention]
     params.type_k = abi.KV_TYPES[options.kv_type_k]
     params.type_v = abi.KV_TYPES[options.kv_type_v]
