@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from interlock.core.tokenizer import Tokenizer
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 from interlock.tokenization.description import ModelDescription
 from interlock.tokenization.hf import hf_tokenizer
+
+# Time is bounded by tests of their own; a busy machine must not fail the others.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 CHATML = """\
 {%- for message in messages %}

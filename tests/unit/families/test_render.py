@@ -25,7 +25,7 @@ from interlock.tokenization.description import ModelDescription
 Describe = Callable[..., ModelDescription]
 Templates = Callable[[str], str]
 
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "name": "get_weather",
     "description": "Weather of a city, e.g. Århus",
     "parameters": {
@@ -37,7 +37,11 @@ WEATHER = {
         "required": ["city"],
     },
 }
-CLOCK = {"name": "clock", "description": "The time", "parameters": {"type": "object", "properties": {}}}
+CLOCK: dict[str, Any] = {
+    "name": "clock",
+    "description": "The time",
+    "parameters": {"type": "object", "properties": {}},
+}
 TOOLS = tuple(
     Tool(name=tool["name"], description=tool["description"], parameters=json.dumps(tool["parameters"]))
     for tool in (WEATHER, CLOCK)
