@@ -40,7 +40,7 @@ class ByteTokenizer:
                 token_id for token, token_id in self._special_tokens.items() if re.fullmatch(r"<\|.*\|>", token)
             ),
             stop_ids=tuple(
-                self._special_tokens[token] for token in stop_tokens if token in self._special_tokens
+                sorted(self._special_tokens[token] for token in stop_tokens if token in self._special_tokens)
             ),
         )
 

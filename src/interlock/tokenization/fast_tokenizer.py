@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from tokenizers import AddedToken
+from tokenizers import AddedToken, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.models import BPE
 
@@ -14,8 +15,9 @@ from interlock.tokenization import token_bytes
 
 
 class FastTokenizer:
-    """Encodes with two Rust tokenizers over one model: ``full`` knows every added token, ``plain`` only
-    those that are ordinary text. Immutable; the Rust side drops the GIL."""
+    """Encodes with two Rust tokenizers over one model: ``full`` as the model's makers have it, ``plain`` (see
+    ``plain_tokenizer``) for text that must come out as exactly its own bytes. Immutable; the Rust side drops
+    the GIL."""
 
     __slots__ = ("_full", "_plain", "_special_tokens", "_vocabulary")
 
@@ -34,7 +36,8 @@ class FastTokenizer:
         return dict(self._special_tokens)
 
     def encode_text(self, text: str) -> list[int]:
-        """Plain text to ids. Raises ``InterlockError`` for a lone surrogate."""
+        """Plain text to ids, whose bytes are the text's own (normalised where the model's tokenizer does). Raises
+        ``InterlockError`` for a lone surrogate."""
         return _encode(self._plain, text)
 
     def encode(self, text: str) -> list[int]:
@@ -60,7 +63,7 @@ def plain_tokenizer(
     full: RustTokenizer, special: Mapping[str, int], ordinary: Mapping[int, AddedToken], *, byte_level: bool
 ) -> RustTokenizer:
     """``full`` without the special tokens (by spelling): no text gives one of their ids. The ordinary added
-    tokens (by id) stay.
+    tokens (by id) stay. A space that ``full`` puts before a text is left out, as plain text also continues one.
 
     The model is shared unless its own merges can spell a special token; then it is rebuilt without them.
     """
@@ -71,10 +74,7 @@ def plain_tokenizer(
     }
     if not reachable:
         plain = RustTokenizer(full.model)
-        if full.normalizer is not None:
-            plain.normalizer = full.normalizer
-        if full.pre_tokenizer is not None:
-            plain.pre_tokenizer = full.pre_tokenizer
+        _copy_steps(full, plain)
         plain.add_tokens(list(ordinary.values()))
         if all(plain.token_to_id(token.content) == token_id for token_id, token in ordinary.items()):
             return plain
@@ -105,8 +105,36 @@ def _rebuilt(
         model["unk_token"] = None
     data["added_tokens"] = []
     plain = RustTokenizer.from_str(json.dumps(data))
+    _copy_steps(full, plain)
     plain.add_tokens(list(ordinary.values()))
     return plain
+
+
+def _copy_steps(full: RustTokenizer, plain: RustTokenizer) -> None:
+    """Give ``plain`` the normalizer and pre-tokenizer of ``full``, without what puts a space in front."""
+    plain.normalizer = _edited(full.normalizer, normalizers.Sequence([]))
+    plain.pre_tokenizer = _edited(full.pre_tokenizer, pre_tokenizers.Sequence([]))
+
+
+def _edited(step: Any, blank: Any) -> Any:
+    """A copy of ``step`` written into ``blank``, by way of the JSON that both pickle to."""
+    state = _without_prefix(json.loads(step.__getstate__())) if step is not None else None
+    if state is None:
+        return None
+    blank.__setstate__(json.dumps(state).encode())
+    return blank
+
+
+def _without_prefix(state: dict[str, Any]) -> dict[str, Any] | None:
+    """A step's configuration without the space it puts before a text; ``None`` if that was all it did."""
+    for key in ("normalizers", "pretokenizers"):
+        if key in state:
+            steps = (_without_prefix(step) for step in state[key])
+            return state | {key: [step for step in steps if step is not None]}
+    if state["type"] == "Prepend":
+        return None
+    never = {"prepend_scheme": "never", "add_prefix_space": False}
+    return state | {key: value for key, value in never.items() if key in state}
 
 
 def _encode(tokenizer: RustTokenizer, text: str) -> list[int]:

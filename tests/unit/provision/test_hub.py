@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -149,3 +152,21 @@ def test_without_a_connection_a_cached_file_is_served_and_others_are_an_error(
     assert resolve_model("org/repo/model.gguf", cache=tmp_path / "cache") == path
     with pytest.raises(InterlockError, match=r"cannot reach the hub for other\.gguf of org/repo"):
         resolve_model("org/repo/other.gguf", cache=tmp_path / "cache")
+
+
+def test_the_endpoint_is_the_one_of_the_environment(hub: list[str], tmp_path: Path) -> None:
+    script = (
+        "import sys, pathlib; from interlock.provision.resolve import resolve_model;"
+        "print(resolve_model('org/repo/model.gguf', cache=pathlib.Path(sys.argv[1])))"
+    )
+    environment = os.environ | {"HF_ENDPOINT": huggingface_hub.constants.ENDPOINT, "NO_PROXY": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "cache")],
+        env=environment,
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    assert Path(done.stdout.strip()).read_bytes().startswith(b"GGUF")
+    assert "GET /org/repo/resolve/main/model.gguf" in hub

@@ -79,10 +79,14 @@ def test_a_word_that_is_a_special_token_as_a_whole_stays_text(pre: str) -> None:
 
 
 def test_sentencepiece_merges_by_score_with_byte_fallback(sentencepiece_metadata: dict[str, Any]) -> None:
-    assert spelled(sentencepiece_metadata, "hello world") == [b" hello", b" world"]
-    assert spelled(sentencepiece_metadata, "é") == [b" ", b"\xc3", b"\xa9"]
+    assert spelled(sentencepiece_metadata, "hello world", special=True) == [b" hello", b" world"]
+    assert spelled(sentencepiece_metadata, "é", special=True) == [b" ", b"\xc3", b"\xa9"]
     plain = sentencepiece_metadata | {"tokenizer.ggml.add_space_prefix": False}
-    assert spelled(plain, "hello") == [b"hell", b"o"]
+    assert spelled(plain, "hello", special=True) == [b"hell", b"o"]
+
+
+def test_plain_text_gets_no_space_in_front(sentencepiece_metadata: dict[str, Any]) -> None:
+    assert spelled(sentencepiece_metadata, "hello world") == [b"hell", b"o", b" world"]
 
 
 def test_sentencepiece_plain_text_never_gives_a_control_token(sentencepiece_metadata: dict[str, Any]) -> None:

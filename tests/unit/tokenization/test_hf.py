@@ -133,9 +133,31 @@ def test_merges_that_spell_a_special_token_are_taken_out_of_plain_text() -> None
     )
     tokenizer = hf_tokenizer(text, turn_ends=["</s>", 999, "none"])
     assert tokenizer.vocabulary.special_ids.isdisjoint(tokenizer.encode_text("<s>a</s></</s>>"))
-    assert tokenizer.decode(tokenizer.encode_text("<s>a</s>")) == " <s>a</s>"
+    assert tokenizer.decode(tokenizer.encode_text("<s>a</s>")) == "<s>a</s>"
+    assert tokenizer.decode(tokenizer.encode("a</s>a")) == " a</s> a"
     assert tokenizer.encode("</s>") == [2]
     assert tokenizer.vocabulary.stop_ids == (2,)
+
+
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": False}
+PREFIXES: list[dict[str, Any]] = [
+    {"normalizer": {"type": "Prepend", "prepend": " "}},
+    {"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}},
+]
+
+
+@pytest.mark.parametrize("change", PREFIXES)
+def test_a_space_in_front_is_put_before_whole_texts_only(change: dict[str, Any]) -> None:
+    tokenizer = hf_tokenizer(byte_level_json(**change))
+    assert tokenizer.decode(tokenizer.encode("he")) == " he"
+    assert tokenizer.decode(tokenizer.encode_text("he")) == "he"
+
+
+def test_metaspace_puts_its_space_before_whole_texts_only() -> None:
+    data = json.loads(sentencepiece_json(["▁", "h", "e"], []))
+    tokenizer = hf_tokenizer(json.dumps(data | {"normalizer": None, "pre_tokenizer": METASPACE}))
+    assert tokenizer.decode(tokenizer.encode("he he")) == " he he"
+    assert tokenizer.decode(tokenizer.encode_text("he he")) == "he he"
 
 
 def test_added_white_space_is_text_with_its_own_id() -> None:

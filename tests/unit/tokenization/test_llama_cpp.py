@@ -140,7 +140,8 @@ def test_sentencepiece_vocabularies_are_tokenised_as_llama_cpp_does(
         @given(st.lists(st.one_of(word, special), max_size=12).map("".join))
         def check(text: str) -> None:
             assert ours.encode(text) == theirs.encode(text, special=True)
-            if "<think>" not in text and "<s" not in text and "</" not in text:
+            # llama.cpp also puts the space before plain text, and reads user-defined tokens in it.
+            if not prefix and "<think>" not in text and "<s" not in text and "</" not in text:
                 assert ours.encode_text(text) == theirs.encode(text, special=False)
 
         check()
