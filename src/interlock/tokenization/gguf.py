@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as RustTokenizer
 from tokenizers.models import BPE
@@ -22,7 +23,6 @@ __all__ = ["gguf_tokenizer", "read_metadata"]
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _PREFIX = "tokenizer.ggml."
-_TURN_END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class _Tokens:
     kinds: Sequence[int]
 
     def without_special(self) -> _Tokens:
-        """The same list with the special tokens taken out."""
+        """The same list with only what text may become."""
         texts = [
-            "" if kind in (_UNKNOWN, _CONTROL) or (kind == _USER_DEFINED and not is_ordinary(text)) else text
+            text if kind in (_NORMAL, _BYTE) or (kind == _USER_DEFINED and is_ordinary(text)) else ""
             for text, kind in zip(self.texts, self.kinds, strict=True)
         ]
         return _Tokens(texts, self.kinds)
@@ -61,7 +61,7 @@ def gguf_tokenizer(metadata: Mapping[str, Any]) -> FastTokenizer:
 
 def _byte_level_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokenizer:
     words = pre_tokenizer(metadata.get(_PREFIX + "pre"))
-    merges = [_merge(line) for line in _array(metadata, "merges")]
+    merges = [_merge(line) for line in _strings(metadata, "merges")]
     cut = pre_tokenizers.Sequence(
         [
             *(pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in words.patterns),
@@ -79,7 +79,7 @@ def _byte_level_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokeniz
 
 
 def _sentencepiece_bpe(metadata: Mapping[str, Any], tokens: _Tokens) -> FastTokenizer:
-    scores = _array(metadata, "scores", len(tokens.texts))
+    scores = _numbers(metadata, "scores", len(tokens.texts))
     texts = [tokens.texts[token_id] for token_id in tokens.ids(_BYTE)]
     missing = set(token_bytes.BYTE_TOKENS).difference(texts)
     if missing:
@@ -110,11 +110,13 @@ def _assemble(
     byte_level: bool,
 ) -> FastTokenizer:
     """Add the added tokens to ``full`` and describe the vocabulary; ``text_only`` is for plain text."""
-    control = set(tokens.ids(_UNKNOWN, _CONTROL))
+    size = len(tokens.texts)
+    turn_ends = _known_ids(metadata, size, "eos_token_id", "eot_token_id", "eom_token_id")
+    control = {*tokens.ids(_UNKNOWN, _CONTROL), *turn_ends}
     ordinary = {
         token_id: _added(tokens.texts[token_id], special=False)
         for token_id in tokens.ids(_USER_DEFINED)
-        if is_ordinary(tokens.texts[token_id])
+        if is_ordinary(tokens.texts[token_id]) and token_id not in control
     }
     special = control.union(tokens.ids(_USER_DEFINED)).difference(ordinary)
     # Ids of padding rows have made-up names such as [PAD7]: they stay in the model, no text leads to them.
@@ -126,15 +128,14 @@ def _assemble(
     full.add_tokens(list(ordinary.values()))
     full.add_tokens([_added(tokens.texts[token_id], special=True) for token_id in sorted(special)])
     spellings = special_spellings(spelled, special)
-    declared = _special_ids(metadata, len(tokens.texts), *_TURN_END_KEYS)
-    stops = stop_ids(spellings, declared)
-    bos_ids = _special_ids(metadata, len(tokens.texts), "bos_token_id")
+    stops = stop_ids(spellings, turn_ends)
+    bos_ids = _known_ids(metadata, size, "bos_token_id") if adds_bos else []
     vocabulary = Vocabulary(
         tokens=tuple(spelled),
-        special_ids=frozenset(special.union(stops)),
+        special_ids=frozenset(special),
         control_ids=frozenset(control.union(stops)),
         stop_ids=stops,
-        bos_id=bos_ids[0] if adds_bos and bos_ids else None,
+        bos_id=next(iter(bos_ids), None),
     )
     plain = plain_tokenizer(text_only, spellings, ordinary, byte_level=byte_level)
     return FastTokenizer(full, plain, vocabulary)
@@ -169,22 +170,28 @@ def _score_merges(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str, s
 
 
 def _tokens(metadata: Mapping[str, Any]) -> _Tokens:
-    texts = _array(metadata, "tokens")
-    kinds: Sequence[int] = [_NORMAL] * len(texts)
-    if _PREFIX + "token_type" in metadata:
-        kinds = [int(kind) for kind in _array(metadata, "token_type", len(texts))]
-    return _Tokens(texts, kinds)
+    texts = _strings(metadata, "tokens")
+    if _PREFIX + "token_type" not in metadata:
+        return _Tokens(texts, [_NORMAL] * len(texts))
+    return _Tokens(texts, _numbers(metadata, "token_type", len(texts)))
 
 
-def _array(metadata: Mapping[str, Any], key: str, length: int | None = None) -> Sequence[Any]:
+def _strings(metadata: Mapping[str, Any], key: str) -> list[str]:
     values = metadata.get(_PREFIX + key)
-    if values is None or isinstance(values, str) or not hasattr(values, "__len__"):
-        raise InterlockError("invalid_value", f"the model file has no list {_PREFIX}{key}")
-    if length is not None and len(values) != length:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise InterlockError("invalid_value", f"the model file has no list of strings {_PREFIX}{key}")
+    return values
+
+
+def _numbers(metadata: Mapping[str, Any], key: str, length: int) -> list[Any]:
+    values = np.asarray(metadata.get(_PREFIX + key))
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise InterlockError("invalid_value", f"the model file has no list of numbers {_PREFIX}{key}")
+    if len(values) != length:
         raise InterlockError(
             "invalid_value", f"the model file has {length} tokens but {len(values)} values of {_PREFIX}{key}"
         )
-    result: Sequence[Any] = values if isinstance(values, list) else values.tolist()
+    result: list[Any] = values.tolist()
     return result
 
 
@@ -195,7 +202,7 @@ def _merge(line: str) -> tuple[str, str]:
     return line[0] + left, right
 
 
-def _special_ids(metadata: Mapping[str, Any], size: int, *keys: str) -> list[int]:
+def _known_ids(metadata: Mapping[str, Any], size: int, *keys: str) -> list[int]:
     """The ids that the file gives under ``keys``, without those outside the vocabulary."""
     values: Iterable[Any] = (metadata.get(_PREFIX + key) for key in keys)
     return [value for value in values if isinstance(value, int) and 0 <= value < size]

@@ -41,14 +41,13 @@ def hf_tokenizer(
     spelled = _spelled(full, byte_level=byte_level)
     for token_id, token in special.items():
         spelled[token_id] = token.content.encode()
-    spellings = special_spellings(spelled, special)
     declared = _known_ids(full, turn_ends)
+    spellings = special_spellings(spelled, {*special, *declared})
     stops = stop_ids(spellings, declared)
-    control = {token_id for token_id, token in special.items() if token.special}
     vocabulary = Vocabulary(
         tokens=tuple(spelled),
-        special_ids=frozenset(special).union(stops),
-        control_ids=frozenset(control).union(stops),
+        special_ids=frozenset(spellings.values()),
+        control_ids=frozenset(token_id for token_id, token in special.items() if token.special).union(stops),
         stop_ids=stops,
         bos_id=_bos_id(full, bos_token, adds_bos),
     )

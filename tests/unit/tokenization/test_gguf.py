@@ -52,6 +52,14 @@ def test_the_vocabulary_tells_control_user_defined_and_unused_tokens_apart() -> 
     assert vocabulary.bos_id is None
 
 
+def test_a_declared_end_of_turn_is_special_whatever_its_type() -> None:
+    tokenizer = gguf_tokenizer(byte_level_metadata(**{"tokenizer.ggml.eot_token_id": 258}))
+    assert tokenizer.vocabulary.stop_ids == (258, 259)
+    assert 258 in tokenizer.vocabulary.control_ids
+    assert tokenizer.encode("hell") == [258]
+    assert tokenizer.encode_text("hell") == [256, 257]
+
+
 @pytest.mark.parametrize(
     ("pre", "flag", "bos_id"),
     [("gpt-2", None, None), ("gpt-2", True, 259), ("llama-bpe", None, 259), ("llama-bpe", False, None)],
@@ -109,12 +117,14 @@ REFUSED = [
     ({"tokenizer.ggml.model": None}, "kind None"),
     ({"tokenizer.ggml.pre": "made-up"}, "unknown pre-tokenizer 'made-up'"),
     ({"tokenizer.ggml.pre": None}, "does not name its pre-tokenizer"),
-    ({"tokenizer.ggml.tokens": None}, "no list tokenizer.ggml.tokens"),
-    ({"tokenizer.ggml.merges": None}, "no list tokenizer.ggml.merges"),
+    ({"tokenizer.ggml.tokens": None}, "no list of strings tokenizer.ggml.tokens"),
+    ({"tokenizer.ggml.merges": None}, "no list of strings tokenizer.ggml.merges"),
     ({"tokenizer.ggml.merges": ["nospace"]}, "malformed merge 'nospace'"),
     ({"tokenizer.ggml.merges": [""]}, "malformed merge ''"),
     ({"tokenizer.ggml.merges": ["h zz"]}, "merges do not fit"),
+    ({"tokenizer.ggml.tokens": [1, 2]}, "no list of strings tokenizer.ggml.tokens"),
     ({"tokenizer.ggml.token_type": [1, 1]}, "262 tokens but 2 values"),
+    ({"tokenizer.ggml.token_type": "normal"}, "no list of numbers tokenizer.ggml.token_type"),
 ]
 
 
