@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from interlock.compiling.pool import MAX_SPEC_BYTES, CompilePool
+from interlock.compiling.pool import MAX_SPEC_CHARS, CompilePool
 from interlock.config import CompileConfig
 from interlock.core.constraint import (
     Alternative,
@@ -205,7 +205,7 @@ async def test_a_job_past_its_time_is_killed_and_the_next_one_works() -> None:
     pool = CompilePool(CompileConfig(timeout_s=0.2), {})
     await pool.start()
     try:
-        slow = JsonValue(json.dumps({"const": "x" * (MAX_SPEC_BYTES - 100_000)}))
+        slow = JsonValue(json.dumps({"const": "x" * (MAX_SPEC_CHARS - 100_000)}))
         error = await refusal(pool, slow)
         assert error.code == "constraint_too_complex"
         assert error.message == "the constraint did not compile within 0.2 s"
@@ -233,7 +233,7 @@ async def test_a_helper_that_died_while_idle_is_replaced() -> None:
         (pid,) = pool.helper_pids
         os.kill(pid, signal.SIGKILL)
         async with asyncio.timeout(BOUND_S):
-            while pid in pool.helper_pids:  # until the loop has seen the death
+            while pid in pool.helper_pids:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         assert (await pool.lower(spec(Text("next")))).grammar
         assert pool.helper_pids not in ((), (pid,))

@@ -7,6 +7,7 @@ process of their own both can be killed.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 
 from interlock import log
@@ -14,11 +15,12 @@ from interlock.compiling.helper_process import HelperDiedError, HelperProcess, H
 from interlock.compiling.messages import Job, Lowered, Refused, Setup
 from interlock.compiling.results import ResultCache
 from interlock.config import CompileConfig
+from interlock.constraints import walk
 from interlock.core.constraint import ConstraintSpec, LoweredConstraint
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
 
-MAX_SPEC_BYTES = 2 * 1024 * 1024
+MAX_SPEC_CHARS = 2 * 1024 * 1024
 
 _log = log.get(__name__)
 
@@ -65,13 +67,14 @@ class CompilePool:
     async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
         """The lowered spec. Equal specs share one job and its result, refusals too; a caller that is cancelled
         does not stop the job. Raises the ``InterlockError`` a client should see."""
-        text = spec.to_json()
-        if len(text) > MAX_SPEC_BYTES:
+        num_chars = walk.num_chars(spec.root)
+        if num_chars > MAX_SPEC_CHARS:  # before anything is done with so much text on this loop
             raise InterlockError(
                 "constraint_too_complex",
-                f"the constraint has {len(text)} bytes as JSON; at most {MAX_SPEC_BYTES} are supported",
+                f"the constraint has {num_chars} characters; at most {MAX_SPEC_CHARS} are supported",
             )
-        key = spec.digest()
+        text = spec.to_json()
+        key = hashlib.sha256(text.encode()).hexdigest()
         found = self._results.get(key)
         if found is None:
             return await self._shared(key, text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from interlock.constraints import gbnf, json_native
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.walk import walk
 from interlock.core.constraint import (
-    Alternative,
     Choice,
     ConstraintSpec,
     Grammar,
@@ -17,9 +17,7 @@ from interlock.core.constraint import (
     LoweredConstraint,
     Node,
     Regex,
-    Repeat,
 )
-from interlock.core.constraint import Sequence as SequenceNode
 from interlock.core.tokenizer import Vocabulary
 from interlock.errors import InterlockError
 
@@ -39,8 +37,8 @@ class Trial:
         Every part a user brought is tried alone: one that matches nothing shows only at its own start.
         """
         lowered = self._lower(spec)
-        for node in dict.fromkeys(_user_nodes(spec.root)):
-            if node != spec.root:
+        for node in dict.fromkeys(walk(spec.root)):
+            if node != spec.root and isinstance(node, _UserNode):
                 self._compile(self._lower(ConstraintSpec(root=node)), node)
         self._compile(lowered, spec.root)
         return lowered
@@ -90,17 +88,6 @@ class TrialTokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         return b"".join(self._vocabulary.tokens[token_id] for token_id in ids).decode(errors="replace")
-
-
-def _user_nodes(node: Node) -> Iterator[_UserNode]:
-    match node:
-        case JsonValue() | Regex() | Grammar() | Choice():
-            yield node
-        case SequenceNode(items=items) | Alternative(items=items):
-            for item in items:
-                yield from _user_nodes(item)
-        case Repeat(item=item):
-            yield from _user_nodes(item)
 
 
 def _of_node(node: Node, error: InterlockError) -> InterlockError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from interlock import log
-from interlock.constraints.cache import CachedGrammar, GrammarCache
+from interlock.constraints.cache import GrammarCache
 from interlock.constraints.providers.base import CompiledGrammar, Provider
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError
@@ -67,14 +67,15 @@ class GrammarCompiler:
                 InterlockError("unsupported_parameter", f"no grammar engine {constraint.provider!r} here")
             )
             return future
-        found = self._cache.get(constraint.key)
-        if isinstance(found, CachedGrammar):
-            future.set_result(found)
-            return future
+        with self._lock:  # a compile that ends between the two look-ups would be missed otherwise
+            found = self._cache.get(constraint.key) or self._enqueue(_Job(constraint, future))
+        if isinstance(found, Future):
+            return found
         if isinstance(found, InterlockError):
             future.set_exception(found)
-            return future
-        return self._enqueue(_Job(constraint, future))
+        else:
+            future.set_result(found)
+        return future
 
     def stats(self) -> CompilerStats:
         """A snapshot."""
@@ -93,19 +94,16 @@ class GrammarCompiler:
             waiting = self._take_waiting()
         _fail(waiting, InterlockError("shutting_down", "the server is stopping"))
 
-    def _enqueue(self, job: _Job) -> Future[CompiledGrammar]:
-        key = job.constraint.key
-        with self._lock:
-            same = self._in_flight.get(key)
-            if same is not None:
-                return same.future
-            refusal = self._refusal()
-            if refusal is None:
-                self._in_flight[key] = job
-                self._waiting.append(job)
-                self._start_waiting()
+    def _enqueue(self, job: _Job) -> Future[CompiledGrammar] | InterlockError:
+        same = self._in_flight.get(job.constraint.key)
+        if same is not None:
+            return same.future
+        refusal = self._refusal()
         if refusal is not None:
-            job.future.set_exception(refusal)
+            return refusal
+        self._in_flight[job.constraint.key] = job
+        self._waiting.append(job)
+        self._start_waiting()
         return job.future
 
     def _refusal(self) -> InterlockError | None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from interlock.constraints import json_native
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
 from interlock.constraints.user_grammar import check_lark
+from interlock.constraints.walk import walk
 from interlock.core.constraint import (
     Alternative,
     Choice,
@@ -91,7 +92,7 @@ class _Lowering:
         self._names: dict[object, str] = {}
         self._user_grammars: list[str] = []
         self._notes: list[str] = []
-        self._pieces = prefix_free(text for node in _walk(spec.root) if (text := self._fixed(node)))
+        self._pieces = prefix_free(text for node in walk(spec.root) if (text := self._fixed(node)))
 
     def run(self) -> LoweredConstraint:
         start = self._node(self._spec.root)
@@ -266,18 +267,6 @@ class _Lowering:
             self._names[key] = f"{prefix}{len(self._names)}"
             self._rules.append(f"{self._names[key]}{attributes}: {body}")
         return self._names[key]
-
-
-def _walk(node: Node) -> Iterator[Node]:
-    yield node
-    match node:
-        case Sequence(items=items) | Alternative(items=items):
-            for item in items:
-                yield from _walk(item)
-        case Repeat(item=item, separator=separator):
-            yield from _walk(item)
-            if separator is not None:
-                yield from _walk(separator)
 
 
 def _flat(node: Node) -> tuple[Node, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.providers.base import DraftPlan, Matcher, MatcherError, ParallelFiller, Row
-from interlock.constraints.providers.llguidance_errors import compile_error, is_panic, message_of
+from interlock.constraints.providers.llguidance_errors import DEAD_END, compile_error, is_panic, message_of
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
 
@@ -130,16 +130,17 @@ class LLGuidanceMatcher:
         try:
             self._native.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
         except BaseException as exc:  # noqa: BLE001 - panics are no Exception; others are raised again
-            self._fail(exc)
+            if not str(exc).startswith(DEAD_END):
+                self._fail(exc)
         self.check_filled(row)
 
     def check_filled(self, row: Row) -> None:
         """Look for an error after the native mask was computed. A dead end is an empty row, not an error."""
         if self._native.is_error():
-            if self._native.stop_reason() == "NoExtensionBias":
-                row[:] = 0
-                return
-            self._fail_with(self._native.get_error() or self._native.stop_reason())
+            message = self._native.get_error() or self._native.stop_reason()
+            if not message.startswith(DEAD_END):
+                self._fail_with(message)
+            row[:] = 0
 
     def accept(self, token_id: int) -> None:
         self._check()

@@ -6,6 +6,7 @@ import re
 
 from interlock.errors import InterlockError
 
+DEAD_END = "NoExtensionBias"  # stop reason where no token can follow and the grammar cannot end
 _MAX_MESSAGE_CHARS = 800
 _LIMIT = re.compile(
     r"fuel|too (complex|many|large|big)|TooComplex|limit|lexer states|exceed|out of memory", re.IGNORECASE
@@ -31,7 +32,7 @@ def message_of(error: BaseException | str) -> str:
 def compile_error(message: str, stop_reason: str = "") -> InterlockError:
     """The refusal of a grammar."""
     text = message_of(message)
-    if "NoExtensionBias" in (stop_reason, text):
+    if DEAD_END in (stop_reason, text):
         return InterlockError("invalid_grammar", "the grammar matches nothing")
     if _LIMIT.search(text) or "TooComplex" in stop_reason:
         return InterlockError("constraint_too_complex", f"the constraint exceeds a limit: {text}")
