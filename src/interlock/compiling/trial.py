@@ -21,8 +21,6 @@ from interlock.core.constraint import (
 from interlock.core.tokenizer import Vocabulary
 from interlock.errors import InterlockError
 
-_UserNode = JsonValue | Regex | Grammar | Choice
-
 
 class Trial:
     """Lowering for one model. special_tokens: spelling to id, as in the model's vocabulary."""
@@ -34,14 +32,24 @@ class Trial:
     def run(self, spec: ConstraintSpec) -> LoweredConstraint:
         """The lowered spec, known to compile. Raises ``InterlockError`` that names the part at fault.
 
-        Every part a user brought is tried alone: one that matches nothing shows only at its own start.
+        Regexes and grammars are tried alone too: one that matches nothing shows only at its own start.
         """
         lowered = self._lower(spec)
         for node in dict.fromkeys(walk(spec.root)):
-            if node != spec.root and isinstance(node, _UserNode):
+            if isinstance(node, Regex | Grammar):
                 self._compile(self._lower(ConstraintSpec(root=node)), node)
-        self._compile(lowered, spec.root)
+        try:
+            self._compile(lowered, spec.root)
+        except InterlockError:
+            self._blame(spec)
+            raise
         return lowered
+
+    def _blame(self, spec: ConstraintSpec) -> None:
+        """Raise the error of the first part that does not compile alone either."""
+        for node in dict.fromkeys(walk(spec.root)):
+            if isinstance(node, JsonValue | Choice):
+                self._compile(self._lower(ConstraintSpec(root=node)), node)
 
     def _lower(self, spec: ConstraintSpec) -> LoweredConstraint:
         return lower(spec, self._special_tokens, gbnf_to_lark=gbnf.to_lark)

@@ -135,20 +135,51 @@ def concerns(keyword: str, value: Any, reason: str) -> bool:
     return True
 
 
+def resolve(reference: str, root: Any) -> Any:
+    """What a reference by JSON Pointer points to. Raises ``LookupError`` where there is nothing."""
+    target = root
+    for part in reference.removeprefix("#").split("/")[1:]:
+        key = _unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(target, dict):
+            target = target[key]
+        elif isinstance(target, list) and key.isdigit():
+            target = target[int(key)]
+        else:
+            raise LookupError(key)
+    return target
+
+
+def is_circular(node: Any, root: Any) -> bool:
+    """Whether a value of ``node`` would have to be a value of ``node`` first, and nothing else is said."""
+    return _is_circular(node, root, (), set())
+
+
+def _is_circular(node: Any, root: Any, path: tuple[int, ...], clear: set[int]) -> bool:
+    if not isinstance(node, dict) or id(node) in clear:
+        return False
+    if id(node) in path:
+        return True
+    path = (*path, id(node))
+    reference = node.get("$ref", "")
+    targets = [resolve(reference, root)] if reference == "#" or reference.startswith("#/") else []
+    options = node.get("anyOf", [])
+    circular = any(
+        _is_circular(target, root, path, clear) for target in (*targets, *node.get("allOf", []))
+    ) or (bool(options) and all(_is_circular(option, root, path, clear) for option in options))
+    if not circular:
+        clear.add(id(node))  # seen once is enough, or shared parts would be walked again and again
+    return circular
+
+
 def _reference_problem(reference: str, root: Any) -> str | None:
     if not reference.startswith("#"):
         return f"{reference!r}: only references inside the schema can be resolved"
-    if not reference.startswith("#/"):
-        return None  # the root or an anchor: the compile decides
-    target = root
-    for part in reference[2:].split("/"):
-        key = _unquote(part).replace("~1", "/").replace("~0", "~")
-        if isinstance(target, dict) and key in target:
-            target = target[key]
-        elif isinstance(target, list) and key.isdigit() and int(key) < len(target):
-            target = target[int(key)]
-        else:
-            return f"{reference!r}: there is no such place in the schema"
+    if reference != "#" and not reference.startswith("#/"):
+        return None  # an anchor: the compile decides
+    try:
+        resolve(reference, root)
+    except LookupError:
+        return f"{reference!r}: there is no such place in the schema"
     return None
 
 

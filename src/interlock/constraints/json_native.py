@@ -48,6 +48,8 @@ def schema_grammar(value: JsonValue, prefix: str) -> NativeSchema:
     findings = _Findings()
     for pointer, node in subschemas(schema):
         _check(node, pointer, schema, findings, value)
+    if not findings.problems:
+        findings.problems += _circles(schema, value)
     if findings.problems:
         raise invalid_schema(value, tuple(findings.problems))
     if not value.open_objects:
@@ -145,6 +147,14 @@ def _check(node: Any, pointer: str, root: Any, findings: _Findings, value: JsonV
             del node[keyword]
         elif (keyword == "uniqueItems" and node[keyword] is False) or keyword == "x-guidance":
             del node[keyword]
+
+
+def _circles(schema: Any, value: JsonValue) -> list[Problem]:
+    return [
+        Problem(reason="it refers only to itself", keyword="$ref", pointer=f"{pointer}/$ref", tool=value.tool)
+        for pointer, node in subschemas(schema)
+        if isinstance(node, dict) and "$ref" in node and json_keywords.is_circular(node, schema)
+    ]
 
 
 def _close_objects(node: Any, *, close_definitions: bool) -> None:

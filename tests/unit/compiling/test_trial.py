@@ -70,7 +70,7 @@ def test_what_compiles_is_lowered(node: Node) -> None:
         (Grammar('start: A\nA: "a" & "b"', "lark", "grammar"), "invalid_grammar", "grammar", "matches nothing"),
         (Grammar("root ::= nope", "gbnf", "grammar"), "invalid_grammar", "grammar", "nope"),
         (JsonValue('{"oneOf": [{}, {}]}', origin="schema"), "invalid_schema", "schema", "'oneOf' at /oneOf"),
-        (JsonValue('{"$ref": "#"}', origin="schema"), "invalid_schema", "schema", "the schema matches nothing"),
+        (JsonValue('{"$ref": "#"}', origin="schema"), "invalid_schema", "schema", "refers only to itself"),
         (
             JsonValue('{"minimum": 2, "maximum": 1, "type": "integer"}', origin="s"),
             "invalid_schema",

@@ -66,6 +66,9 @@ def problems(schema: object) -> dict[str, str]:
         ({"multipleOf": 0}, {"/multipleOf": "multipleOf"}),
         ({"$ref": "#/$defs/none"}, {"/$ref": "$ref"}),
         ({"contains": {}, "propertyNames": {}}, {"/contains": "contains", "/propertyNames": "propertyNames"}),
+        ({"properties": {"a": {"$ref": "#/properties/a"}}}, {"/properties/a/$ref": "$ref"}),
+        ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}, {"/$defs/a/allOf/0/$ref": "$ref"}),
+        ({"anyOf": [{"$ref": "#"}, {"$ref": "#/anyOf/0"}]}, {"/anyOf/0/$ref": "$ref", "/anyOf/1/$ref": "$ref"}),
         (False, {"": ""}),
         ([], {"": ""}),
         (3, {"": ""}),
@@ -74,6 +77,22 @@ def problems(schema: object) -> dict[str, str]:
 )
 def test_every_problem_is_named_with_its_pointer(schema: object, expected: dict[str, str]) -> None:
     assert problems(schema) == expected
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {"$ref": "#"}}},
+        {
+            "$defs": {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2} for i in range(60)} | {"d60": {}},
+            "$ref": "#/$defs/d0",
+        },
+        {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}], "$defs": {"a": {"type": "integer"}}},
+        {"$defs": {"a": {"anyOf": [{"type": "null"}, {"items": {"$ref": "#/$defs/a"}}]}}, "$ref": "#/$defs/a"},
+    ],
+)
+def test_recursion_with_structure_is_fine(schema: object) -> None:
+    assert json_native.schema_grammar(JsonValue(json.dumps(schema)), "j").start == "j"
 
 
 def test_a_property_may_have_the_name_of_a_keyword() -> None:
