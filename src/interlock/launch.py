@@ -7,6 +7,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -79,7 +80,7 @@ class Server:
         self._socket = _bind(config.http)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        self._uvicorn = uvicorn.Server(
+        self._uvicorn = _HttpServer(
             uvicorn.Config(
                 self._app,
                 log_config=None,
@@ -119,6 +120,14 @@ class Server:
             self.stop()
         else:
             self._on_ready(self.url)
+
+
+class _HttpServer(uvicorn.Server):
+    """Ends normally on a signal, so that the process exits with status 0; a second one does not wait."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  uvicorn's signature
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 class BackgroundServer:

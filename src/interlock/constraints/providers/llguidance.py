@@ -52,6 +52,7 @@ class LLGuidanceProvider:
             _check_compile(native)
             if not any(mask):
                 raise InterlockError("invalid_grammar", "the grammar matches nothing")
+            _check_first_token(native, mask)
         except InterlockError:
             raise
         except BaseException as exc:
@@ -59,6 +60,14 @@ class LLGuidanceProvider:
                 raise
             raise compile_error(message_of(exc)) from None
         return LLGuidanceGrammar(native, self._stop_ids, self._num_words, len(grammar))
+
+
+def _check_first_token(native: Any, mask: bytes) -> None:
+    """A grammar that forces text without an end fails only when its first token is accepted."""
+    first = np.flatnonzero(np.unpackbits(np.frombuffer(mask, np.uint8), bitorder="little"))[0]
+    probe = native.deep_copy()
+    if native.compute_ff_bytes() and not probe.consume_token(int(first)):
+        raise InterlockError("invalid_grammar", "the grammar forces text that never ends")
 
 
 class LLGuidanceGrammar:

@@ -1,0 +1,361 @@
+"""The whole server on the embedded model, driven by the official client: what is asked for is what comes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import openai
+import pydantic
+import pytest
+
+from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
+from interlock.launch import BackgroundServer
+from interlock.tokenization.load import describe
+
+pytestmark = pytest.mark.model
+
+WEATHER: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "minLength": 1, "maxLength": 20},
+        "unit": {"enum": ["celsius", "fahrenheit"]},
+        "tags": {"type": "array", "items": {"type": "string", "maxLength": 8}, "maxItems": 2},
+    },
+    "required": ["city", "unit"],
+}
+MAIL: dict[str, Any] = {
+    "type": "object",
+    "properties": {"to": {"type": "string", "maxLength": 20}, "urgent": {"type": "boolean"}},
+    "required": ["to", "urgent"],
+}
+TOOLS: list[Any] = [
+    {"type": "function", "function": {"name": "get_weather", "description": "Weather", "parameters": WEATHER}},
+    {"type": "function", "function": {"name": "send_mail", "description": "Mail", "parameters": MAIL}},
+]
+SCHEMAS = {"get_weather": WEATHER, "send_mail": MAIL}
+WAIT_S = 60
+
+
+@pytest.fixture(scope="module")
+def url(demo_model: Path) -> Iterator[str]:
+    server = BackgroundServer(
+        ServerConfig(
+            served_name="demo",
+            engine=EngineConfig(
+                model=demo_model, slots=12, context_tokens=1024, llama_cpp=LlamaCppConfig(threads=1)
+            ),
+            http=HttpConfig(port=0, drain_s=1),
+        )
+    )
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def ai(url: str, make_client: Callable[..., openai.OpenAI]) -> openai.OpenAI:
+    return make_client(url).with_options(timeout=120)
+
+
+def ask(text: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "model": "demo",
+        "messages": [{"role": "user", "content": text}],
+        "temperature": 0,
+        "max_tokens": 96,
+        **fields,
+    }
+
+
+def post(url: str, body: dict[str, Any]) -> httpx.Response:
+    return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=120)
+
+
+def content(url: str, body: dict[str, Any]) -> str:
+    response = post(url, body)
+    assert response.status_code == 200, response.text
+    text: str = response.json()["choices"][0]["message"]["content"]
+    return text
+
+
+def json_schema(schema: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+
+
+def metric(url: str, name: str) -> float:
+    line = next(row for row in httpx.get(f"{url}/metrics").text.splitlines() if row.startswith(name))
+    return float(line.split()[-1])
+
+
+# What is asked for is what comes
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "send_mail"}}])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_calls_are_valid(ai: openai.OpenAI, choice: Any, temperature: float) -> None:
+    answer = ai.chat.completions.create(
+        **ask(
+            "Mail Bob about the weather in Paris.",
+            tools=TOOLS,
+            tool_choice=choice,
+            temperature=temperature,
+            seed=7,
+        )
+    ).choices[0]
+
+    assert answer.finish_reason == "tool_calls"
+    assert answer.message.content is None
+    for call in answer.message.tool_calls or []:
+        assert call.type == "function"
+        jsonschema.validate(json.loads(call.function.arguments), SCHEMAS[call.function.name])
+        assert choice == "required" or call.function.name == "send_mail"
+    assert answer.message.tool_calls
+
+
+def test_one_call_where_parallel_calls_are_off(ai: openai.OpenAI) -> None:
+    answer = ai.chat.completions.create(
+        **ask("Paris and Rome?", tools=TOOLS, tool_choice="required", parallel_tool_calls=False)
+    ).choices[0]
+
+    assert len(answer.message.tool_calls or []) == 1
+    assert answer.finish_reason == "tool_calls"
+
+
+def test_strict_auto_and_free_auto(ai: openai.OpenAI) -> None:
+    strict = [{**tool, "function": {**tool["function"], "strict": True}} for tool in TOOLS]
+    for tools in (strict, TOOLS):
+        answer = ai.chat.completions.create(**ask("Say hello.", tools=tools, max_tokens=24)).choices[0]
+        for call in answer.message.tool_calls or []:
+            if tools is strict and answer.finish_reason == "tool_calls" and call.type == "function":
+                jsonschema.validate(json.loads(call.function.arguments), SCHEMAS[call.function.name])
+        assert answer.finish_reason in ("stop", "length", "tool_calls")
+
+
+def test_an_auto_request_without_tools_in_play_equals_a_free_one(url: str) -> None:
+    free = content(url, ask("Name a colour.", max_tokens=16))
+    constrained = content(url, ask("Name a colour.", max_tokens=16, tool_constraints="all"))
+
+    assert constrained == free
+
+
+def test_streaming_says_what_the_whole_answer_says(ai: openai.OpenAI) -> None:
+    body = ask("Weather in Paris?", tools=TOOLS, tool_choice="required")
+    whole = ai.chat.completions.create(**body).choices[0].message.tool_calls or []
+    with ai.chat.completions.stream(**body) as stream:
+        streamed = stream.get_final_completion().choices[0].message.tool_calls or []
+
+    def facts(calls: Any) -> list[tuple[str, str]]:
+        return [(call.function.name, call.function.arguments) for call in calls]
+
+    assert facts(streamed) == facts(whole)
+
+
+def test_parse_gives_the_users_own_type(ai: openai.OpenAI) -> None:
+    class Person(pydantic.BaseModel):
+        name: str = pydantic.Field(max_length=20)
+        age: int = pydantic.Field(ge=0, le=120)
+
+    answer = ai.chat.completions.parse(**ask("Ada is 36."), response_format=Person)
+
+    assert isinstance(answer.choices[0].message.parsed, Person)
+
+
+@pytest.mark.parametrize(
+    ("fields", "pattern"),
+    [
+        ({"structured_outputs": {"regex": r"[A-Z]{3}-\d{2}"}}, r"[A-Z]{3}-\d{2}"),
+        ({"structured_outputs": {"choice": ["yes", "no", "perhaps"]}}, "yes|no|perhaps"),
+        ({"structured_outputs": {"grammar": 'start: ("a" | "b") "!"'}}, "[ab]!"),
+        ({"structured_outputs": {"grammar": 'root ::= ("x" | "y") "?"'}}, r"[xy]\?"),
+        ({"structured_outputs": {"json": {"type": "integer", "minimum": 3, "maximum": 5}}}, "[345]"),
+        ({"response_format": json_schema({"const": "only this"})}, '"only this"'),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_kind_of_structured_output(ai: openai.OpenAI, fields: Any, pattern: str, stream: bool) -> None:
+    import re
+
+    extra = {key: value for key, value in fields.items() if key == "structured_outputs"}
+    rest = {key: value for key, value in fields.items() if key != "structured_outputs"}
+    body = {**ask("Answer.", max_tokens=24), **rest}
+    if stream:
+        chunks = ai.chat.completions.create(**body, extra_body=extra, stream=True)
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    else:
+        text = ai.chat.completions.create(**body, extra_body=extra).choices[0].message.content or ""
+
+    assert re.fullmatch(pattern, text)
+
+
+def test_json_object(ai: openai.OpenAI) -> None:
+    answer = ai.chat.completions.create(
+        **ask("A small object.", max_tokens=200), response_format={"type": "json_object"}
+    ).choices[0]
+
+    if answer.finish_reason == "stop":
+        assert isinstance(json.loads(answer.message.content or ""), dict)
+    else:
+        assert answer.finish_reason == "length"
+
+
+def test_tools_and_a_format_together(ai: openai.OpenAI) -> None:
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    answer = ai.chat.completions.create(
+        **ask("Is it fine?", tools=TOOLS, extra_body={"tool_constraints": "all"}),
+        response_format=json_schema(schema),
+    ).choices[0]
+
+    if answer.message.tool_calls:
+        for call in answer.message.tool_calls:
+            assert call.type == "function"
+            jsonschema.validate(json.loads(call.function.arguments), SCHEMAS[call.function.name])
+    else:
+        jsonschema.validate(json.loads(answer.message.content or ""), schema)
+
+
+# A batch does not change a text
+
+
+def test_eight_different_schemas_and_free_chats_at_once_equal_their_solo_runs(url: str) -> None:
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
+    bodies = [
+        ask(f"Say {word}.", max_tokens=12, response_format=json_schema({"const": word})) for word in words
+    ]
+    bodies += [ask(f"Tell me about {word}.", max_tokens=12) for word in words[:4]]
+    alone = [content(url, body) for body in bodies]
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        together = list(pool.map(lambda body: content(url, body), bodies))
+
+    assert together == alone
+    assert together[:8] == [json.dumps(word) for word in words]
+
+
+# The end of an answer
+
+
+def test_a_call_cut_at_any_length_is_never_whole(url: str) -> None:
+    body = ask("Weather in Paris?", tools=TOOLS, tool_choice="required", parallel_tool_calls=False)
+    whole = post(url, body).json()
+    length = whole["usage"]["completion_tokens"]
+    assert whole["choices"][0]["finish_reason"] == "tool_calls"
+
+    with ThreadPoolExecutor(6) as pool:
+        cut = list(pool.map(lambda n: post(url, {**body, "max_tokens": n}).json(), range(1, length)))
+
+    for n, answer in enumerate(cut, 1):
+        assert answer["usage"]["completion_tokens"] == n
+        assert answer["choices"][0]["finish_reason"] == "length"
+
+
+def test_a_stop_string_inside_a_call_is_length(url: str) -> None:
+    answer = post(url, ask("Weather?", tools=TOOLS, tool_choice="required", stop='"unit"')).json()["choices"][0]
+
+    assert answer["finish_reason"] == "length"
+    for call in answer["message"].get("tool_calls") or []:
+        with pytest.raises(ValueError):
+            json.loads(call["function"]["arguments"])
+
+
+def test_special_tokens_in_a_message_are_text(url: str, demo_model: Path) -> None:
+    tokenizer = describe(demo_model).tokenizer
+    plain = post(url, ask("x", max_tokens=1)).json()["usage"]["prompt_tokens"]
+    for spelling in tokenizer.special_tokens:
+        used = post(url, ask(f"x{spelling}", max_tokens=1)).json()["usage"]["prompt_tokens"]
+        assert used - plain == len(tokenizer.encode_text(f"x{spelling}")) - len(tokenizer.encode_text("x")), (
+            spelling
+        )
+
+
+# Contained
+
+
+def test_a_client_that_leaves_frees_its_place(url: str) -> None:
+    body = ask("Count for ever.", max_tokens=900, logit_bias={"2": -100, "0": -100}, stream=True)
+    with httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as response:
+        next(line for line in response.iter_lines() if '"content":' in line and '"content":""' not in line)
+    done = threading.Event()
+
+    def wait() -> None:
+        while metric(url, 'interlock_engine{name="num_running"}') or metric(
+            url, "interlock_requests_in_flight"
+        ):
+            pass
+        done.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+    assert done.wait(20)
+
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "self reference": {"response_format": json_schema({"$ref": "#"})},
+    "regex bomb": {"structured_outputs": {"regex": "((a{0,500}){0,500}){0,500}"}},
+    "catastrophic": {"structured_outputs": {"regex": r"(?:\S+\s+){0,99}\S+" * 20}},
+    "matches nothing": {"structured_outputs": {"grammar": 'start: "a" start'}},
+    "20,000 strings": {"response_format": json_schema({"enum": [f"value-{n}" for n in range(20_000)]})},
+    "5 MB": {"response_format": json_schema({"enum": ["x" * 5_000_000]})},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_constraints_end_in_bounded_time_while_a_stream_goes_on(url: str, name: str) -> None:
+    pace = ask("Count.", max_tokens=900, logit_bias={"2": -100, "0": -100}, stream=True)
+    answered = threading.Event()
+    statuses: list[int] = []
+
+    def send() -> None:
+        statuses.append(post(url, ask("x", max_tokens=8, **HOSTILE[name])).status_code)
+        answered.set()
+
+    with httpx.stream("POST", f"{url}/v1/chat/completions", json=pace, timeout=60) as response:
+        lines = (line for line in response.iter_lines() if line.startswith("data: {"))
+        next(lines)
+        threading.Thread(target=send, daemon=True).start()
+        during = 0
+        for _ in lines:
+            during += 1
+            if answered.is_set():
+                break
+
+    assert answered.wait(WAIT_S)
+    assert statuses[0] in (200, 400)
+    assert during > 1
+
+
+def test_a_schema_nested_ten_thousand_deep_is_refused(url: str) -> None:
+    deep = '{"type":"array","items":' * 10_000 + "{}" + "}" * 10_000
+    body = (
+        '{"model":"demo","messages":[{"role":"user","content":"x"}],"response_format":'
+        f'{{"type":"json_schema","json_schema":{{"name":"a","schema":{deep}}}}}}}'
+    )
+    response = httpx.post(
+        f"{url}/v1/chat/completions", content=body, headers={"content-type": "application/json"}, timeout=60
+    )
+
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] in ("invalid_json", "invalid_value", "constraint_too_complex")
+
+
+def test_every_unsupported_keyword_is_named_before_the_first_byte(url: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "pattern": r"(a)\1"},
+            "b": {"type": "string", "pattern": r"(?<=x)y"},
+        },
+    }
+    response = post(url, ask("x", response_format=json_schema(schema), stream=True))
+    error = response.json()["error"]
+
+    assert response.status_code == 400
+    assert error["param"] == "response_format.json_schema.schema"
+    assert {problem["pointer"] for problem in error["problems"]} == {
+        "/properties/a/pattern",
+        "/properties/b/pattern",
+    }
