@@ -74,6 +74,8 @@ class _Stateful:
                 for kind, effect, condition in self.options(index)
                 if self.owner.algebra.inhabited(kind)
             ]
+            if not found:
+                break  # and nothing leads here
             bodies[f"p{index}"] = (when.alternatives(found), True)
             bodies[f"t{index}"] = (self._after(index, closing), True)
         entry = f"{opening} @p0@::0x0"

@@ -86,15 +86,16 @@ class _SetWriter:
         terminal = self.writer.terminal
         opening, closing = terminal(self.syntax.object_open), terminal(self.syntax.object_close)
         comma = terminal(self.syntax.item_separator)
-        entries = [*self._named(), *self._others()]
+        entries = [entry for entry in (*self._named(), *self._others()) if entry[1] != when.FALSE]
+        if not entries:
+            return self.writer.rule(f"{opening} {closing}")
         more = when.any_of(_merged(condition for _, condition in entries))
         bodies = {
             "p": (when.alternatives(entries), True),
             "t": (when.alternatives([(closing, self._end()), (f"{comma} @p@::_", more)]), True),
         }
-        start = f"{opening} @p@::0x0" if entries else ""
-        empty = f"{opening} {closing}" if self._may_be_empty() else ""
-        bodies["e"] = (" | ".join(item for item in (empty, start) if item), False)
+        empty = f"{opening} {closing} | " if self._may_be_empty() else ""
+        bodies["e"] = (f"{empty}{opening} @p@::0x0", False)
         return self.writer.group(bodies, "e")
 
     # what may come

@@ -8,15 +8,18 @@ this text, combined by ``&`` and ``~``.
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 from interlock.constraints.schema.numbers.bounds import EXPONENT_FORM, above, below
+from interlock.constraints.schema.numbers.modulo import divisible, prime_powers
 from interlock.constraints.schema.numbers.sets import Cell, NumberSet, members
 
 _MAX_SUFFIXES = 2000
 _INTEGER = "-?(0|[1-9][0-9]*)"
 _DECIMAL = "-?(0|[1-9][0-9]*)(\\.[0-9]+)?"
-_EXACT = 2**31  # the engine counts the remainder in 32 bits
+_EXACT = 2**31
+_MAX_NATIVE_STEP = 10_000  # the engine builds a state for each remainder
 
 
 class Unwritable(ValueError):
@@ -44,7 +47,7 @@ def native(cells: NumberSet) -> str | None:
         return None
     (cell,) = cells
     bounds = [bound for bound in (cell.low, cell.high) if bound is not None]
-    if cell.step is None or cell.step.denominator != 1 or cell.nots or cell.step >= _EXACT:
+    if cell.step is None or cell.step.denominator != 1 or cell.nots or cell.step > _MAX_NATIVE_STEP:
         return None
     if any(bound.denominator != 1 or abs(bound) >= _EXACT for bound in bounds):
         return None
@@ -101,13 +104,13 @@ def _cell(cell: Cell) -> str:
         if not cell.nots:
             operands = [f"/{_DECIMAL}|{EXPONENT_FORM}/"]
     else:
-        operands = [f"/{_multiples(cell.step, padded=cell.step.denominator != 1)}/"]
+        operands = [_multiples(cell.step, padded=cell.step.denominator != 1)]
     integral = cell.step is not None and cell.step.denominator == 1
     plain = integral or bool(cell.nots) or cell.step is not None
     for bound, is_open, side in ((cell.low, cell.low_open, above), (cell.high, cell.high_open, below)):
         if bound is not None:
             operands.append(f"/{side(_finite(bound), is_open, plain=plain)}/")
-    operands += [f"~/{_multiples(step, padded=True)}/" for step in sorted(cell.nots)]
+    operands += [f"~({_multiples(step, padded=True)})" for step in sorted(cell.nots)]
     strict = (cell.low_open and cell.low not in (None, 0)) or (cell.high_open and cell.high not in (None, 0))
     if strict and cell.step is None:
         # up to 15 digits two decimals never become the same double, so strict bounds stay strict for readers
@@ -126,36 +129,41 @@ def _finite(bound: Fraction) -> Fraction:
 
 
 def _multiples(step: Fraction, *, padded: bool) -> str:
-    """Regex of the plain decimals that are multiples of ``step``; ``padded``: with any trailing zeros."""
+    """Terminal expression of the plain decimals that are multiples of ``step``; ``padded``: with any trailing
+    zeros."""
     places = decimal_places(step)
     if places is None:
         raise Unwritable("multipleOf has no finite decimal")
-    forms = []
-    for digits in range(places + 1):
-        scaled = step * 10**digits
-        period = scaled.numerator if scaled.denominator == 1 else (scaled * scaled.denominator).numerator
-        forms.append(_digits_divisible(period, digits, padded=padded))
-    return f"-?({'|'.join(forms)})"
+    scaled = int(step * 10**places)
+    twos, fives, rest = _smooth(scaled)
+    forms = [_endings(2**twos * 5**fives, digits, places, padded=padded) for digits in range(places + 1)]
+    shape = f"/-?({'|'.join(forms)})/"
+    # a digit string keeps its divisibility by ``rest`` when zeros are appended
+    counted = []
+    for power in prime_powers(rest):
+        regex = divisible(power)
+        if regex is None:
+            raise Unwritable(f"multipleOf needs a count modulo {power}")
+        counted.append(f"/-?{regex}/")
+    return f"({' & '.join([shape, *counted])})" if counted else shape
 
 
-def _digits_divisible(period: int, places: int, *, padded: bool) -> str:
-    """Decimals with exactly ``places`` digits after the point whose digits, read as one integer, are divisible
-    by ``period``."""
+def _endings(period: int, places: int, scale: int, *, padded: bool) -> str:
+    """Decimals with exactly ``places`` digits after the point that, with ``scale`` digits there, are multiples of
+    ``period`` when read as one integer; ``period`` has no factors but 2 and 5."""
+    period //= math.gcd(period, 10 ** (scale - places))
     tail = ("(\\.0+)?" if places == 0 else "0*") if padded else ""
-    twos, fives, rest = _smooth(period)
-    if rest != 1:
-        raise Unwritable(f"multipleOf needs a count modulo {rest}")
+    twos, fives, _ = _smooth(period)
     suffix = max(twos, fives)
-    if 10**suffix // period > _MAX_SUFFIXES or suffix > 300:
+    if suffix > 300 or 10**suffix // period > _MAX_SUFFIXES:
         raise Unwritable("multipleOf has too many endings")
     if suffix <= places:
         ending = _fraction_endings(period, suffix, places)
         return f"(0|[1-9][0-9]*){ending}{tail}"
-    long_ends = [str(value).rjust(suffix, "0") for value in range(0, 10**suffix, period)]
-    short_ends = [str(value) for value in range(0, 10**suffix, period)]
-    forms = [f"[1-9][0-9]*({'|'.join(_dotted(text, places) for text in long_ends)})"]
-    forms.append("|".join(_dotted(text.rjust(places + 1, "0"), places) for text in short_ends))
-    return f"({'|'.join(forms)}){tail}"
+    ends = [str(value) for value in range(0, 10**suffix, period)]
+    long_ends = "|".join(_dotted(text.rjust(suffix, "0"), places) for text in ends)
+    short_ends = "|".join(_dotted(text.rjust(places + 1, "0"), places) for text in ends)
+    return f"([1-9][0-9]*({long_ends})|{short_ends}){tail}"
 
 
 def _fraction_endings(period: int, suffix: int, places: int) -> str:
