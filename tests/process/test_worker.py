@@ -221,13 +221,13 @@ async def test_a_terminated_worker_finishes_what_runs():
 
 async def test_a_drain_lets_running_requests_finish():
     async with running() as engine:
-        reading = asyncio.create_task(collect(engine, make_request("r", max_tokens=2000)))
-        while (await engine.stats()).num_running == 0:
-            pass
-        await engine.stop(drain_s=LIMIT_S)
-        outputs = await reading
+        stream = engine.generate(make_request("r", max_tokens=500))
+        outputs = [await anext(stream)]
+        stopping = asyncio.create_task(engine.stop(drain_s=LIMIT_S))
+        outputs += [output async for output in stream]
+        await stopping
         assert outputs[-1].finish_reason == "length"
-        assert sum(len(output.token_ids) for output in outputs) == 2000
+        assert sum(len(output.token_ids) for output in outputs) == 500
 
 
 async def test_what_does_not_finish_in_time_ends_with_shutting_down():
@@ -273,6 +273,20 @@ async def _cancel_reader(stream: AsyncIterator[EngineOutput]) -> None:
     with pytest.raises(asyncio.CancelledError):
         await reading
     await stream.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("num_turns", [0, 1, 3, 50])
+async def test_an_engine_stopped_while_it_starts_leaves_nothing(num_turns: int):
+    engine = LocalEngine(CONFIG)
+    starting = asyncio.create_task(engine.start())
+    for _ in range(num_turns):
+        await asyncio.sleep(0)
+    await engine.stop()
+    with pytest.raises(InterlockError) as error:
+        await starting
+    assert error.value.code == "shutting_down"
+    assert engine.worker_pid is None
+    assert psutil.Process().children() == []
 
 
 async def test_a_refusal_of_the_worker_reaches_the_reader():

@@ -85,10 +85,10 @@ class LocalEngine:
 
     async def start(self) -> None:
         """Start the worker and return when it is ready. Raises ``InterlockError`` with what it said last."""
-        self._supervisor = asyncio.create_task(self._supervise())
+        if self._phase == "starting":
+            self._supervisor = asyncio.create_task(self._supervise())
         await self._settled.wait()
         if self._phase == "failed":
-            await self._supervisor
             raise InterlockError("internal_error", f"the model worker did not start: {self._failure}")
         if self._phase == "stopping":
             raise InterlockError("shutting_down", "the engine was stopped while it started")
@@ -202,10 +202,21 @@ class LocalEngine:
 
     async def _run_worker(self) -> _Ended:
         """One worker from its start to its end."""
+        worker = self._worker = WorkerProcess()
         try:
-            worker = self._worker = await WorkerProcess.spawn(self._config, self._worker_module)
+            await worker.start(self._config, self._worker_module)
+            return await self._watch(worker)
         except OSError as error:
             return _Ended(f"the model worker cannot be started: {error}", may_restart=False)
+        finally:
+            self._worker = None
+            if self._phase != "stopping":
+                self._enter("restarting")
+                self._fail_open("worker_died", "the model worker stopped while this request ran")
+            await worker.close()
+
+    async def _watch(self, worker: WorkerProcess) -> _Ended:
+        """Handle what the worker says until it has ended, or has to be."""
         reading = asyncio.create_task(self._read(worker))
         exiting = asyncio.create_task(worker.wait())
         try:
@@ -216,12 +227,8 @@ class LocalEngine:
                 await asyncio.wait({reading}, timeout=_LAST_MESSAGES_S)
             return self._ended(worker, reading, exiting)
         finally:
-            self._worker = None
-            if self._phase not in ("stopping", "failed"):
-                self._enter("restarting")
-                self._fail_open("worker_died", "the model worker stopped while this request ran")
             reading.cancel()
-            await worker.close()
+            exiting.cancel()
             await asyncio.gather(reading, exiting, return_exceptions=True)
 
     def _ended(self, worker: WorkerProcess, reading: asyncio.Task[str], exiting: asyncio.Task[int]) -> _Ended:

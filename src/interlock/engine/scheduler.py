@@ -133,9 +133,8 @@ class Scheduler:
         room = self._max_batch_tokens - reserve
         if len(decodes) > room:
             decodes = decodes[:room]
-            self._running = [
-                one for one in self._running if one not in decodes
-            ] + decodes  # they took their turn
+            served = set(decodes)
+            self._running = [one for one in self._running if one not in served] + decodes
         return [Chunk(sequence, 1) for sequence in decodes]
 
     def _schedule_prefills(self, prefills: list[Sequence], room: int) -> list[Chunk]:

@@ -29,36 +29,31 @@ _LAST_WORDS_LINES = 12
 
 
 class WorkerProcess:
-    """Made by ``spawn``. Every worker gets an endpoint of its own, so nothing of a dead one is left over."""
+    """Every worker gets an endpoint of its own, so nothing of a dead one is left over. To be closed."""
 
-    def __init__(
-        self, process: Process, socket: zmq.asyncio.Socket, context: zmq.asyncio.Context, folder: Path
-    ) -> None:
-        self._process = process
-        self._socket = socket
-        self._context = context
-        self._folder = folder
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="interlock-"))  # mode 0700: the socket is ours alone
+        self._endpoint = f"ipc://{self._folder}/worker"
+        self._context = zmq.asyncio.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.set_hwm(0)  # the engine bounds what waits; outputs are always drained
+        self._socket.bind(self._endpoint)
+        self._process: Process | None = None
+        self._pump: asyncio.Task[None] | None = None
         self._output = ""
-        self._pump = asyncio.create_task(self._pass_output_on())
 
-    @classmethod
-    async def spawn(cls, config: EngineConfig, module: str = WORKER_MODULE) -> WorkerProcess:
-        """Start a worker; its first message is to be asked for by ``hello``."""
-        folder = Path(tempfile.mkdtemp(prefix="interlock-"))  # mode 0700: the socket is ours alone
-        endpoint = f"ipc://{folder}/worker"
-        context = zmq.asyncio.Context()
-        socket = context.socket(zmq.DEALER)
-        socket.set_hwm(0)  # the engine bounds what waits; outputs are always drained
-        socket.bind(endpoint)
-        startup = Startup(endpoint=endpoint, log_level=_log_level(), config=config)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", module, encode_startup(startup), stdin=PIPE, stdout=PIPE, stderr=STDOUT
-        )
-        return cls(process, socket, context, folder)
+    async def start(self, config: EngineConfig, module: str = WORKER_MODULE) -> None:
+        """Start the process; its first message is to be asked for by ``hello``. Raises ``OSError``."""
+        startup = Startup(endpoint=self._endpoint, log_level=_log_level(), config=config)
+        creating = asyncio.create_task(self._create("-m", module, encode_startup(startup)))
+        try:
+            await asyncio.shield(creating)
+        finally:
+            await asyncio.wait({creating})  # asyncio hangs when the creation of a process is cancelled
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
 
     @property
     def last_words(self) -> str:
@@ -80,29 +75,34 @@ class WorkerProcess:
         sending.add_done_callback(_ignore_result)
 
     async def wait(self) -> int:
-        """Until the process has ended and all it printed was read: its exit status."""
+        """Until the started process has ended and all it printed was read: its exit status."""
+        assert self._process is not None
+        assert self._pump is not None
         status = await self._process.wait()
-        await self._pump
+        await asyncio.wait({self._pump})
         return status
-
-    def kill(self) -> None:
-        """End the process now."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
 
     async def close(self) -> None:
         """End the process if it still runs, and free everything."""
-        self.kill()
-        await self.wait()
-        if self._process.stdin is not None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self.wait()
+            assert self._process.stdin is not None
             self._process.stdin.close()
         self._socket.close(linger=0)
         self._context.term()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _pass_output_on(self) -> None:
-        assert self._process.stdout is not None
-        while chunk := await self._process.stdout.read(8192):
+    async def _create(self, *arguments: str) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, *arguments, stdin=PIPE, stdout=PIPE, stderr=STDOUT
+        )
+        self._pump = asyncio.create_task(self._pass_output_on(self._process))
+
+    async def _pass_output_on(self, process: Process) -> None:
+        assert process.stdout is not None
+        while chunk := await process.stdout.read(8192):
             text = chunk.decode(errors="replace")
             self._output = (self._output + text)[-_LAST_WORDS_CHARS:]
             sys.stderr.write(text)
