@@ -3,7 +3,6 @@ literals: what the algebra knows of an instance before it looks inside."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -76,7 +75,9 @@ class Graph:
         self.library = library
         self._schemas: list[Schema] = []
         self._numbers: dict[tuple[Any, ...], int] = {}
-        self._digests: dict[int, str] = {}
+        self._structures: dict[int, int] = {}
+        self._interned: dict[tuple[Any, ...], int] = {}
+        self._placed: set[int] = set()  # structures whose meaning depends on where they stand
         self._literals: dict[int, Value] = {}
         self._keep: list[Any] = []  # synthetic values stay alive: identities are keys
         root = library.root
@@ -207,27 +208,35 @@ class Graph:
         self._numbers[key] = schema.number
         return schema
 
-    def _digest(self, value: Any, resource: Resource) -> str:
+    def _digest(self, value: Any, resource: Resource) -> tuple[int, int]:
         """Equal for schemas that mean the same because they say the same in the same place."""
-        known = self._digests.get(id(value))
-        if known is None:
-            text = json.dumps(_plain(value), ensure_ascii=True, separators=(",", ":"))
-            if '"$' in text or '"id"' in text:
-                text += f"|{id(resource)}"
-            self._digests[id(value)] = known = text
-        return known
+        structure = self._structure(value, data=False)
+        return structure, id(resource) if structure in self._placed else 0
 
+    def _structure(self, value: Any, *, data: bool) -> int:
+        """A number for the content of ``value``, without text that means nothing outside ``const`` and ``enum``."""
+        if isinstance(value, dict):
+            known = self._structures.get(id(value))
+            if known is not None and not data:
+                return known
+            parts = [
+                (name, self._structure(item, data=data or name in ("const", "enum")))
+                for name, item in value.items()
+                if data or name not in _NO_MEANING or not isinstance(item, str)
+            ]
+            number = self._intern(("dict", *parts))
+            if not data:
+                self._structures[id(value)] = number
+                if any(name[:1] == "$" or name == "id" or part in self._placed for name, part in parts):
+                    self._placed.add(number)
+            return number
+        if isinstance(value, list):
+            parts = [self._structure(item, data=data) for item in value]
+            number = self._intern(("list", *parts))
+            if any(part in self._placed for part in parts):
+                self._placed.add(number)
+            return number
+        return self._intern((type(value).__name__, str(value)))
 
-def _plain(value: Any, *, data: bool = False) -> Any:
-    """JSON data with decimals as text and, outside ``const`` and ``enum``, without text that means nothing."""
-    if isinstance(value, dict):
-        return {
-            key: _plain(item, data=data or key in ("const", "enum"))
-            for key, item in value.items()
-            if data or key not in _NO_MEANING or not isinstance(item, str)
-        }
-    if isinstance(value, list):
-        return [_plain(item, data=data) for item in value]
-    if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
-        return value
-    return {"number": str(value)}
+    def _intern(self, key: tuple[Any, ...]) -> int:
+        return self._interned.setdefault(key, len(self._interned))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import TypeGuard
+
 from interlock.constraints.schema.text import chars
 from interlock.constraints.schema.text.chars import Ranges
 from interlock.constraints.schema.text.lang import (
@@ -18,6 +21,8 @@ from interlock.constraints.schema.text.lang import (
     both,
     derive,
 )
+
+_MAX_EXAMPLE = 5000
 
 
 def accepts(lang: Lang, word: str) -> bool:
@@ -40,7 +45,7 @@ def shortest(lang: Lang, max_states: int) -> str | bool | None:
                 return word + best
             for char in representatives(state):
                 derived = derive(state, char)
-                if derived == NONE or derived in seen:
+                if derived is NONE or derived in seen:
                     continue
                 if len(seen) >= max_states:
                     return False
@@ -50,11 +55,45 @@ def shortest(lang: Lang, max_states: int) -> str | bool | None:
     return None
 
 
+@lru_cache(maxsize=16384)
 def is_empty(lang: Lang, max_states: int = 400) -> bool:
     """True only if ``lang`` is proven to have no word."""
     if lang.plain:
-        return lang == NONE
+        return lang is NONE
+    if isinstance(lang, And) and _has_example(lang):
+        return False
     return shortest(lang, max_states) is None
+
+
+def _has_example(lang: And) -> bool:
+    """A cheap guess: a short word of one operand is in the others too."""
+    low = max((item.low for item in lang.items if _is_length(item)), default=0)
+    for item in sorted((item for item in lang.items if item.plain and not _is_length(item)), key=lambda i: i.size):
+        for extra in (0, low):
+            if extra <= _MAX_EXAMPLE and accepts(lang, example(item, extra)):
+                return True
+    return False
+
+
+def _is_length(lang: Lang) -> TypeGuard[Repeat]:
+    return isinstance(lang, Repeat) and isinstance(lang.item, Chars) and lang.item.ranges == chars.ALL
+
+
+def example(lang: Lang, extra: int) -> str:
+    """A short word of a plain language that is not empty; unbounded repeats go ``extra`` rounds further."""
+    match lang:
+        case Words(words=found):
+            return min(found, key=lambda word: (len(word), word))
+        case Chars(ranges=ranges):
+            return chr(next((low for low, _ in ranges if 0x30 <= low < 0x7F), ranges[0][0]))
+        case Cat(items=items):
+            return "".join(example(item, extra) for item in items)
+        case Alt(items=items):
+            return min((example(item, extra) for item in items), key=lambda word: (len(word), word))
+        case Repeat(item=item, low=low, high=high):
+            times = low if high is not None else low + extra
+            return example(item, 0) * min(times, _MAX_EXAMPLE)
+    raise AssertionError(lang)
 
 
 def disjoint(left: Lang, right: Lang) -> bool:

@@ -140,7 +140,14 @@ ANY: Final[Lang] = Repeat(_ANY_CHAR, 0, None)
 
 
 def words(values: Iterable[str]) -> Lang:
-    return Words(frozenset(values))
+    return _finite(frozenset(values))
+
+
+def _finite(found: frozenset[str]) -> Lang:
+    """``NONE``, ``EMPTY`` and ``ANY`` are single objects, so that they can be compared by identity."""
+    if not found:
+        return NONE
+    return EMPTY if len(found) == 1 and "" in found else Words(found)
 
 
 def one_of(ranges: Ranges) -> Lang:
@@ -148,7 +155,7 @@ def one_of(ranges: Ranges) -> Lang:
     if not ranges:
         return NONE
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
-        return Words(frozenset({chr(ranges[0][0])}))
+        return _finite(frozenset({chr(ranges[0][0])}))
     return _ANY_CHAR if ranges == chars.ALL else Chars(ranges)
 
 
@@ -161,16 +168,16 @@ def cat(*parts: Lang) -> Lang:
     out: list[Lang] = []
     for part in parts:
         for item in part.items if isinstance(part, Cat) else (part,):
-            if isinstance(item, Words) and not item.words:
+            if item is NONE:
                 return NONE
-            if item is EMPTY or item == EMPTY:
+            if item is EMPTY:
                 continue
             if out and isinstance(item, Words) and isinstance(out[-1], Words):
                 joined = _join(out[-1], item)
                 if joined is not None:
                     out[-1] = joined
                     continue
-            if out and item == ANY and out[-1] == ANY:
+            if item is ANY and out and out[-1] is ANY:
                 continue
             out.append(item)
     if not out:
@@ -180,7 +187,7 @@ def cat(*parts: Lang) -> Lang:
 
 def _join(left: Words, right: Words) -> Lang | None:
     if len(left.words) == 1 and len(right.words) == 1:
-        return Words(frozenset(a + b for a in left.words for b in right.words))
+        return _finite(frozenset(a + b for a in left.words for b in right.words))
     return None
 
 
@@ -197,7 +204,7 @@ def alt(parts: Iterable[Lang]) -> Lang:
             finite |= part.words
         elif isinstance(part, Chars):
             ranges = chars.union(ranges, part.ranges)
-        elif part == ANY:
+        elif part is ANY:
             return ANY
         else:
             rest.add(part)
@@ -212,7 +219,7 @@ def alt(parts: Iterable[Lang]) -> Lang:
     if "" in finite and any(part.nullable for part in rest):
         finite.discard("")
     if finite:
-        rest.add(Words(frozenset(finite)))
+        rest.add(_finite(frozenset(finite)))
     if not rest:
         return NONE
     return next(iter(rest)) if len(rest) == 1 else Alt(frozenset(rest))
@@ -234,7 +241,7 @@ def both(*parts: Lang) -> Lang:
             pending.extend(part.items)
         elif isinstance(part, Words):
             finite = part.words if finite is None else finite & part.words
-        elif isinstance(part, Repeat) and part.item == _ANY_CHAR:
+        elif isinstance(part, Repeat) and part.item is _ANY_CHAR:
             low = max(low, part.low)
             high = part.high if high is None else high if part.high is None else min(high, part.high)
         else:
@@ -248,7 +255,7 @@ def both(*parts: Lang) -> Lang:
 
 def _filter(finite: frozenset[str], rest: set[Lang], low: int, high: int | None) -> Lang:
     matchers = [Matcher(part) for part in rest]
-    return Words(
+    return _finite(
         frozenset(
             word
             for word in finite
@@ -272,7 +279,7 @@ def _both_infinite(rest: set[Lang], low: int, high: int | None) -> Lang:
             return one_of(ranges)
         rest.add(one_of(ranges))
     bound = length(low, high)
-    if bound != ANY and not classes:
+    if bound is not ANY and not classes:
         rest = {clamped for clamped in (_clamp(part, low, high) for part in rest)}
         if NONE in rest:
             return NONE
@@ -308,7 +315,7 @@ def _merge_heads(rest: set[Lang]) -> Lang | None:
         return None
     left, right = rest
     for first, second in ((left, right), (right, left)):
-        if not (isinstance(first, Cat) and len(first.items) == 2 and first.items[1] == ANY):
+        if not (isinstance(first, Cat) and len(first.items) == 2 and first.items[1] is ANY):
             continue
         head = first.items[0]
         if isinstance(head, Chars) and isinstance(second, Cat) and isinstance(second.items[0], Chars):
@@ -325,11 +332,11 @@ def _merge_heads(rest: set[Lang]) -> Lang | None:
 def negate(part: Lang) -> Lang:
     if isinstance(part, Not):
         return part.item
-    if part == ANY:
+    if part is ANY:
         return NONE
-    if part == NONE:
+    if part is NONE:
         return ANY
-    if isinstance(part, Repeat) and part.item == _ANY_CHAR:
+    if isinstance(part, Repeat) and part.item is _ANY_CHAR:
         below = length(0, part.low - 1) if part.low else NONE
         above = length(part.high + 1, None) if part.high is not None else NONE
         return alt((below, above))
@@ -339,18 +346,19 @@ def negate(part: Lang) -> Lang:
 def repeat(part: Lang, low: int, high: int | None) -> Lang:
     if high == 0:
         return EMPTY
-    if part == NONE:
+    if part is NONE:
         return EMPTY if low == 0 else NONE
-    if part == EMPTY or (low == 1 and high == 1):
+    if part is EMPTY or (low == 1 and high == 1):
         return part
+    if part is _ANY_CHAR and low == 0 and high is None:
+        return ANY
     if isinstance(part, Repeat) and part.low <= 1 and part.high is None:
         # (x*){..} and (x+){..}: the inner star already repeats
         if part.low == 0:
             return repeat(part.item, 0, None)
         return repeat(part.item, low, None)
     if part.nullable and isinstance(part, Words):
-        inner = words(part.words - {""})
-        return repeat(inner, 0, high)
+        return repeat(words(part.words - {""}), 0, high)
     return Repeat(part, low, high)
 
 
@@ -391,9 +399,9 @@ class Matcher:
             following = self._next.get(key)
             if following is None:
                 following = self._next[key] = derive(state, char)
-            if following == NONE:
+            if following is NONE:
                 return False
-            if following == ANY:
+            if following is ANY:
                 return True
             state = following
         return state.nullable
