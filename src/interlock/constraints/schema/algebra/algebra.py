@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
-from interlock.constraints.schema.algebra.arrays import ArrayShape
+from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
 from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
 from interlock.constraints.schema.algebra.presence import Presence, Term, meet, terms
@@ -14,6 +14,8 @@ from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import Budget
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import disjoint
+
+_MANY = 1 << 60
 
 
 class Algebra:
@@ -78,12 +80,18 @@ class Algebra:
             domain = self.finite_items(shape, shape.low)
             if domain is not None and len(domain) < shape.low:
                 return False
-        for rule in shape.contains:
-            last = max(len(shape.prefix), rule.start)
-            kinds = {meet_values(shape.item(index), rule.value) for index in range(rule.start, last + 1)}
-            if rule.low and not any(self.inhabited(kind) for kind in kinds):
-                return False
-        return True
+        return all(self._places(shape, rule) >= rule.low for rule in shape.contains if rule.low)
+
+    def _places(self, shape: ArrayShape, rule: Contains) -> int:
+        """At how many positions an item of the kind may stand."""
+        size = len(shape.prefix)
+        end = size if shape.high is None else min(size, shape.high)
+        found = sum(
+            self.inhabited(meet_values(shape.item(index), rule.value)) for index in range(rule.start, end)
+        )
+        if (shape.high is None or shape.high > size) and self.inhabited(meet_values(shape.rest, rule.value)):
+            found += _MANY if shape.high is None else max(0, shape.high - max(size, rule.start))
+        return found
 
     def finite_items(self, shape: ArrayShape, limit: int) -> list[object] | None:
         """The values that items can have, if they are scalars and at most ``limit``, else ``None``."""
@@ -139,7 +147,7 @@ class Algebra:
             return True
         others = 0
         for cell in open_cells:
-            others += len(cell.keys.words) if isinstance(cell.keys, lang.Words) else 1 << 60
+            others += len(cell.keys.words) if isinstance(cell.keys, lang.Words) else _MANY
         return any(
             term.low <= others + sum(name not in term.forbid for name in alive) for term in expanded
         )

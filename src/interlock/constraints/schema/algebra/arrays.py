@@ -71,6 +71,8 @@ def settle(shape: ArrayShape) -> ArrayShape | None:
     """Move what ``contains`` says into items and length where that is possible; ``None`` if nothing is left."""
     kept = set()
     for rule in shape.contains:
+        if rule.high is not None and rule.low > rule.high:
+            return None
         if rule.value == ANYTHING:
             shape = replace(shape, low=max(shape.low, rule.start + rule.low) if rule.low else shape.low)
             if rule.high is not None:

@@ -195,7 +195,7 @@ class Normalizer(ABC, Generic[Shape]):
         out = [own]
         constants = self._constants(schema)
         if constants is not None:
-            out = self.product(out, self.union(s for item in constants for s in self.positive(item)))
+            out = self.product(out, self.union(self.forget(s) for item in constants for s in self.positive(item)))
         for target in (*self.graph.references(schema), *self.graph.children(schema, "allOf")):
             out = self.product(out, self.positive(target))
         for condition, otherwise, then in self.dependents(schema):

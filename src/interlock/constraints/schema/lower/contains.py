@@ -78,10 +78,9 @@ class _Stateful:
                 break  # and nothing leads here
             bodies[f"p{index}"] = (when.alternatives(found), True)
             bodies[f"t{index}"] = (self._after(index, closing), True)
-        entry = f"{opening} @p0@::0x0"
-        if self.shape.low == 0 and self.enough_when_empty():
-            entry = f"{opening} {closing} | {entry}"
-        bodies["e"] = (entry, False)
+        entry = [f"{opening} {closing}"] if self.shape.low == 0 and self.enough_when_empty() else []
+        entry += [f"{opening} @p0@::0x0"] if "p0" in bodies else []
+        bodies["e"] = (" | ".join(entry), False)
         return self.owner.writer.group(bodies, "e")
 
     def enough_when_empty(self) -> bool:

@@ -125,8 +125,9 @@ class _SetWriter:
                 witnesses = [(index, self.keys.exists[index].value) for index in rules]
                 for kind, shown in self._witnessed(cell.value, witnesses):
                     gate = [self._room(None)]
-                    # a repeated key counts with its last value: after a witness of a kind, its region holds that kind
-                    gate += [f"bit_clear({self.layout.exists[index]})" for index, _ in witnesses if index not in shown]
+                    if not self.options.guards:
+                        # a repeated key has its last value: after a witness, only witnesses may use such keys
+                        gate += [f"bit_clear({self.layout.exists[i]})" for i, _ in witnesses if i not in shown]
                     effect = when.set_bits(self.layout.exists[index] for index in shown)
                     if self.layout.counter:
                         if shown:

@@ -112,8 +112,8 @@ def _cell(cell: Cell) -> str:
             operands.append(f"/{side(_finite(bound), is_open, plain=plain)}/")
     operands += [f"~({_multiples(step, padded=True)})" for step in sorted(cell.nots)]
     strict = (cell.low_open and cell.low not in (None, 0)) or (cell.high_open and cell.high not in (None, 0))
-    if strict and cell.step is None:
-        # up to 15 digits two decimals never become the same double, so strict bounds stay strict for readers
+    if (strict or cell.nots) and cell.step is None:
+        # up to 15 digits two decimals never become the same double: what differs here differs for every reader
         operands.append("/-?[0-9]+|-?[0-9.]{1,16}|-?[0-9.]{1,16}[eE][+-]?[0-9]+/")
     return operands[0] if len(operands) == 1 else f"({' & '.join(operands)})"
 

@@ -344,6 +344,8 @@ def negate(part: Lang) -> Lang:
 
 
 def repeat(part: Lang, low: int, high: int | None) -> Lang:
+    if high is not None and low > high:
+        return NONE
     if high == 0:
         return EMPTY
     if part is NONE:

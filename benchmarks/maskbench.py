@@ -1,0 +1,236 @@
+"""The schema compiler on real schemas with instances: what it compiles, what it gets right, how long it takes.
+
+Runs on any folder of ``*.jsonl`` or ``*.jsonl.xz`` files with one schema a line:
+``{"id", "schema", "tests": [{"valid", "data"}]}`` (the format of MaskBench). Each instance is fed token by token as
+``json.dumps`` writes it; before each token the mask is computed and timed. ``invalid accepted`` must be 0: an
+instance that is not valid came through. llguidance's own strict ``%json`` runs on the same schemas and
+instances, and so does xgrammar where it is installed. The last line is one JSON document.
+
+    python benchmarks/maskbench.py --data ../shared/data/maskbench --tokenizer tokenizer.json --order any --open-objects
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from common import finish
+from llguidance import LLMatcher, LLTokenizer
+
+from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
+
+_SEPARATORS = (",", ":")
+
+
+class Refused(Exception):
+    """The schema was not compiled."""
+
+
+class Run(Protocol):
+    """A matcher for one instance."""
+
+    def mask(self) -> bytes: ...
+    def consume(self, token: int) -> bool: ...
+    def accepts_end(self) -> bool: ...
+
+
+class Compiler(Protocol):
+    name: str
+
+    def compile(self, schema: Any) -> Any:
+        """Raises ``Refused``."""
+        ...
+
+    def start(self, compiled: Any) -> Run: ...
+
+
+class _Native:
+    def __init__(self, matcher: LLMatcher) -> None:
+        self._matcher = matcher
+
+    def mask(self) -> bytes:
+        return self._matcher.compute_bitmask()
+
+    def consume(self, token: int) -> bool:
+        return self._matcher.consume_token(token)
+
+    def accepts_end(self) -> bool:
+        return not self._matcher.is_error() and self._matcher.is_accepting()
+
+
+@dataclass(slots=True)
+class Interlock:
+    tokenizer: LLTokenizer
+    options: SchemaOptions
+    name: str = "interlock"
+
+    def compile(self, schema: Any) -> LLMatcher:
+        syntax = json_syntax(*_SEPARATORS, flexible=False)
+        compiled = compile_schema(load_schema(json.dumps(schema)), self.options, syntax, "j")
+        if compiled.problems:
+            raise Refused(compiled.problems[0].reason)
+        return _checked(LLMatcher(self.tokenizer, f"start: {compiled.start}\n{compiled.lark}", log_level=0))
+
+    def start(self, compiled: LLMatcher) -> Run:
+        return _Native(compiled.deep_copy())
+
+
+@dataclass(slots=True)
+class PercentJson:
+    tokenizer: LLTokenizer
+    name: str = "llguidance %json"
+
+    def compile(self, schema: Any) -> LLMatcher:
+        overrides: Any = {"whitespace_flexible": False, "item_separator": ",", "key_separator": ":"}
+        try:
+            grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=overrides)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        return _checked(LLMatcher(self.tokenizer, grammar, log_level=0))
+
+    def start(self, compiled: LLMatcher) -> Run:
+        return _Native(compiled.deep_copy())
+
+
+def _checked(matcher: LLMatcher) -> LLMatcher:
+    if matcher.is_error():
+        raise Refused(matcher.get_error().splitlines()[0])
+    return matcher
+
+
+@dataclass(slots=True)
+class Tally:
+    schemas: int = 0
+    compiled: int = 0
+    refused: int = 0
+    right: int = 0
+    invalid_accepted: int = 0
+    schemas_invalid_accepted: int = 0
+    valid_rejected: int = 0
+    schemas_valid_rejected: int = 0
+    compile_ms: list[float] = field(default_factory=list)
+    mask_us: list[float] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        for name in self.__dataclass_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def summary(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            name: value for name in self.__dataclass_fields__ if isinstance(value := getattr(self, name), int)
+        }
+        out["compile_ms"] = _quantiles(self.compile_ms, {"p50": 0.5, "p99": 0.99, "max": 1.0})
+        out["mask_us"] = _quantiles(self.mask_us, {"p50": 0.5, "p99": 0.99, "p99.9": 0.999, "max": 1.0})
+        return out
+
+
+def _quantiles(values: list[float], wanted: dict[str, float]) -> dict[str, float]:
+    ordered = sorted(values)
+    if not ordered:
+        return {}
+    return {name: round(ordered[min(int(len(ordered) * q), len(ordered) - 1)], 2) for name, q in wanted.items()}
+
+
+def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) -> tuple[Tally, list[str]]:
+    """One schema with its instances, and what went wrong."""
+    tally, wrong = Tally(schemas=1), []
+    begin = time.perf_counter()
+    try:
+        compiled = compiler.compile(case["schema"])
+    except Refused as refused:
+        tally.refused = 1
+        return tally, [f"refused: {str(refused)[:160]}"]
+    finally:
+        tally.compile_ms.append((time.perf_counter() - begin) * 1e3)
+    tally.compiled = 1
+    for test in case["tests"]:
+        text = json.dumps(test["data"], separators=_SEPARATORS, ensure_ascii=False)
+        accepted = feed(compiler.start(compiled), tokenizer.tokenize_str(text), tally.mask_us)
+        if accepted and not test["valid"]:
+            tally.invalid_accepted += 1
+            wrong.append(f"invalid accepted: {text[:160]}")
+        elif test["valid"] and not accepted:
+            tally.valid_rejected += 1
+            wrong.append(f"valid rejected: {text[:160]}")
+    tally.schemas_invalid_accepted = int(tally.invalid_accepted > 0)
+    tally.schemas_valid_rejected = int(tally.valid_rejected > 0)
+    tally.right = int(not wrong)
+    return tally, wrong
+
+
+def feed(run: Run, tokens: list[int], mask_us: list[float]) -> bool:
+    for token in tokens:
+        begin = time.perf_counter()
+        mask = run.mask()
+        mask_us.append((time.perf_counter() - begin) * 1e6)
+        if not mask[token >> 3] >> (token & 7) & 1 or not run.consume(token):
+            return False
+    return run.accepts_end()
+
+
+def cases(path: Path, sample: int) -> Iterator[dict[str, Any]]:
+    opener = lzma.open if path.suffix == ".xz" else open
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for index, line in enumerate(lines):
+            if index % sample == 0 and line.strip():
+                yield json.loads(line)
+
+
+def load_tokenizer(path: Path) -> LLTokenizer:
+    if path.suffix != ".xz":
+        return LLTokenizer(str(path))
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "tokenizer.json"
+        plain.write_bytes(lzma.decompress(path.read_bytes()))
+        return LLTokenizer(str(plain))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json or tokenizer.json.xz")
+    parser.add_argument("--order", choices=("any", "declared"), default="any")
+    parser.add_argument("--open-objects", action="store_true")
+    parser.add_argument("--sample", type=int, default=1, help="every N-th schema of each file")
+    parser.add_argument("--only", choices=("interlock", "%json"), help="leave the other compilers out")
+    parser.add_argument("--verbose", action="store_true", help="list every schema that is not right")
+    parser.add_argument("--json", action="store_true", help="print nothing but the last line")
+    args = parser.parse_args()
+
+    tokenizer = load_tokenizer(args.tokenizer)
+    options = SchemaOptions(open_objects=args.open_objects, property_order=args.order)
+    compilers: list[Compiler] = [Interlock(tokenizer, options), PercentJson(tokenizer)]
+    if args.only:
+        compilers = [item for item in compilers if args.only in item.name]
+    files = sorted(path for path in args.data.iterdir() if path.name.endswith((".jsonl", ".jsonl.xz")))
+    results: dict[str, Any] = {}
+    for compiler in compilers:
+        total, datasets = Tally(), {}
+        for path in files:
+            tally = Tally()
+            for case in cases(path, args.sample):
+                found, wrong = measure(compiler, tokenizer, case)
+                tally.add(found)
+                if args.verbose and not args.json:
+                    for text in wrong:
+                        print(f"{compiler.name} {case.get('id')}: {text}")
+            datasets[path.name.partition(".")[0]] = tally.summary()
+            total.add(tally)
+        results[compiler.name] = {"total": total.summary(), "datasets": datasets}
+        if not args.json:
+            print(compiler.name, json.dumps(results[compiler.name]["total"], indent=1))
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    settings = {"order": args.order, "open_objects": args.open_objects, "sample": args.sample}
+    finish("maskbench", {**settings, "results": results, "xgrammar": "not installed", "peak_rss_mib": round(peak_mib, 1)})
+
+
+if __name__ == "__main__":
+    main()
