@@ -240,7 +240,9 @@ def test_eight_different_schemas_and_free_chats_at_once_equal_their_solo_runs(ur
 
 
 def test_a_call_cut_at_any_length_is_never_whole(url: str) -> None:
-    body = ask("Weather in Paris?", tools=TOOLS, tool_choice="required", parallel_tool_calls=False)
+    unit = {"type": "object", "properties": {"unit": {"enum": ["celsius", "kelvin"]}}, "required": ["unit"]}
+    tools = [{"type": "function", "function": {"name": "heat", "parameters": unit}}]
+    body = ask("Heat?", tools=tools, tool_choice="required", parallel_tool_calls=False)
     whole = post(url, body).json()
     length = whole["usage"]["completion_tokens"]
     assert whole["choices"][0]["finish_reason"] == "tool_calls"
