@@ -42,7 +42,13 @@ class FakeConfig:
 class EngineConfig:
     """slots: sequences in the cache at once. context_tokens: most tokens of one sequence, 0 means the
     model's own limit (capped at 8,192). max_batch_tokens: token budget of one step.
-    max_waiting: requests that may wait for a slot."""
+    max_waiting: requests that may wait for a slot.
+    max_kv_tokens: most tokens that all requests together hold in the cache, 0 for what the slots hold.
+    prefix_cache: keep what finished requests leave in their slots for requests that begin alike.
+    fairness_tokens: after this many tokens a request gives its slot to one that waits, and queues again;
+        0 lets every request run to its end.
+    max_worker_deaths: a request that was in flight in this many deaths of a worker is not resumed again: it may
+        be what kills them. 1 resumes nothing."""
 
     model: Path
     runner: RunnerName = "llama_cpp"
@@ -50,6 +56,10 @@ class EngineConfig:
     context_tokens: int = 0
     max_batch_tokens: int = 512
     max_waiting: int = 256
+    max_kv_tokens: int = 0
+    prefix_cache: bool = True
+    fairness_tokens: int = 512
+    max_worker_deaths: int = 2
     grammar_cache_bytes: int = 256 * 1024 * 1024
     grammar_compile_s: float = 10.0
     mask_threads: int = 0

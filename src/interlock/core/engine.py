@@ -35,6 +35,8 @@ class EngineRequest:
     max_tokens: most tokens to generate, at least 1.
     priority: higher runs first. deadline_s: seconds from arrival after which it ends with
     ``request_timeout``. report_accepting: fill ``EngineOutput.is_accepting`` on every output.
+    resume_ids: output of this request that was delivered before its worker died; generation goes on after
+        it as if nothing had happened, and ``max_tokens`` counts it.
     """
 
     request_id: str
@@ -47,6 +49,7 @@ class EngineRequest:
     priority: int = 0
     deadline_s: float | None = None
     report_accepting: bool = False
+    resume_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +98,8 @@ class EngineOutput:
 class EngineStats:
     """A snapshot for /metrics and the admin page; counters since the worker started.
 
+    num_cached_tokens: prompt tokens that were not prefilled again. num_preempted: times that a request lost its
+        slot. num_resumed: requests that went on after the death of a worker.
     step_s holds forward_s (from launch to selection), and that holds mask_s.
     """
 
@@ -103,7 +108,10 @@ class EngineStats:
     num_slots: int = 0
     num_steps: int = 0
     num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
     num_generated_tokens: int = 0
+    num_preempted: int = 0
+    num_resumed: int = 0
     num_grammar_compiles: int = 0
     num_grammar_cache_hits: int = 0
     grammar_cache_bytes: int = 0
@@ -140,7 +148,8 @@ class Engine(Protocol):
 
     def generate(self, request: EngineRequest) -> AsyncIterator[EngineOutput]:
         """Outputs of one request, ending with exactly one that has ``finish_reason``. Closing the iterator
-        early aborts the request. Worker death gives ``error`` with code ``worker_died``."""
+        early aborts the request. It survives the death of a worker, but ``error`` with code ``worker_died``
+        ends one that too many workers died of."""
         ...
 
     async def abort(self, request_id: str) -> None:

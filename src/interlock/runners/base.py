@@ -45,6 +45,7 @@ class RunnerInfo:
     num_logits: width of a row of logits, at least the vocabulary's size.
     num_slots: sequences that can be in the cache at once; slots are 0..num_slots-1.
     context_tokens: most tokens in one slot. max_batch_tokens: most tokens in one ``StepBatch``.
+    copy_cost_tokens: a ``copy_prefix`` takes about as long as computing this many tokens of a prompt.
     """
 
     name: str
@@ -53,6 +54,7 @@ class RunnerInfo:
     context_tokens: int
     max_batch_tokens: int
     capabilities: RunnerCapabilities
+    copy_cost_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
