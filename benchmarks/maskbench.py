@@ -22,15 +22,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from common import finish
 from llguidance import LLMatcher, LLTokenizer
 
+from common import finish
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
 
 _SEPARATORS = (",", ":")
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The schema was not compiled."""
 
 
@@ -46,7 +46,7 @@ class Compiler(Protocol):
     name: str
 
     def compile(self, schema: Any) -> Any:
-        """Raises ``Refused``."""
+        """Raises ``RefusedError``."""
         ...
 
     def start(self, compiled: Any) -> Run: ...
@@ -76,7 +76,7 @@ class Interlock:
         syntax = json_syntax(*_SEPARATORS, flexible=False)
         compiled = compile_schema(load_schema(json.dumps(schema)), self.options, syntax, "j")
         if compiled.problems:
-            raise Refused(compiled.problems[0].reason)
+            raise RefusedError(compiled.problems[0].reason)
         return _checked(LLMatcher(self.tokenizer, f"start: {compiled.start}\n{compiled.lark}", log_level=0))
 
     def start(self, compiled: LLMatcher) -> Run:
@@ -93,7 +93,7 @@ class PercentJson:
         try:
             grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema), overrides=overrides)
         except ValueError as error:
-            raise Refused(str(error)) from None
+            raise RefusedError(str(error)) from None
         return _checked(LLMatcher(self.tokenizer, grammar, log_level=0))
 
     def start(self, compiled: LLMatcher) -> Run:
@@ -102,7 +102,7 @@ class PercentJson:
 
 def _checked(matcher: LLMatcher) -> LLMatcher:
     if matcher.is_error():
-        raise Refused(matcher.get_error().splitlines()[0])
+        raise RefusedError(matcher.get_error().splitlines()[0])
     return matcher
 
 
@@ -145,7 +145,7 @@ def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) ->
     begin = time.perf_counter()
     try:
         compiled = compiler.compile(case["schema"])
-    except Refused as refused:
+    except RefusedError as refused:
         tally.refused = 1
         return tally, [f"refused: {str(refused)[:160]}"]
     finally:
@@ -229,7 +229,10 @@ def main() -> None:
             print(compiler.name, json.dumps(results[compiler.name]["total"], indent=1))
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     settings = {"order": args.order, "open_objects": args.open_objects, "sample": args.sample}
-    finish("maskbench", {**settings, "results": results, "xgrammar": "not installed", "peak_rss_mib": round(peak_mib, 1)})
+    finish(
+        "maskbench",
+        {**settings, "results": results, "xgrammar": "not installed", "peak_rss_mib": round(peak_mib, 1)},
+    )
 
 
 if __name__ == "__main__":

@@ -59,8 +59,12 @@ def load_schema(text: str) -> Any:
         text.encode()
         json.dumps(data, default=str, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON text in Unicode: {error}"
-        raise InterlockError("invalid_schema", f"The schema is {reason}.", problems=(Problem(reason=reason),)) from None
+        reason = (
+            "nested too deeply" if isinstance(error, RecursionError) else f"not JSON text in Unicode: {error}"
+        )
+        raise InterlockError(
+            "invalid_schema", f"The schema is {reason}.", problems=(Problem(reason=reason),)
+        ) from None
     return data
 
 
@@ -70,7 +74,8 @@ def _refuse_constant(name: str) -> None:
 
 def _error(value: JsonValue, problems: tuple[Problem, ...]) -> InterlockError:
     placed = tuple(
-        Problem(reason=item.reason, keyword=item.keyword, pointer=item.pointer, tool=value.tool) for item in problems
+        Problem(reason=item.reason, keyword=item.keyword, pointer=item.pointer, tool=value.tool)
+        for item in problems
     )
     first = placed[0]
     where = f" of tool '{value.tool}'" if value.tool else ""

@@ -13,7 +13,7 @@ from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.values import ValueLowering
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Problems, Refused
+from interlock.constraints.schema.problems import Problems, RefusedError
 from interlock.constraints.schema.report import SchemaReport
 from interlock.constraints.schema.resources import Library
 from interlock.errors import Problem
@@ -35,12 +35,14 @@ def compile_schema(schema: Any, options: SchemaOptions, syntax: ArgumentSyntax, 
     problems = Problems()
     report = SchemaReport()
     try:
-        graph = Graph(Library(schema, options.documents, options.limits.schema_depth, options.limits.schema_nodes))
+        graph = Graph(
+            Library(schema, options.documents, options.limits.schema_depth, options.limits.schema_nodes)
+        )
         report = SchemaReport(tuple(inspect(graph, options, problems)))
         if problems.found:
             return Compiled("", "", report, tuple(problems.found))
         return _lower(graph, options, syntax, prefix, problems, report)
-    except Refused as refused:
+    except RefusedError as refused:
         problems.add_refused(refused)
     except RecursionError:
         problems.add("the schema is nested too deeply")
@@ -48,7 +50,12 @@ def compile_schema(schema: Any, options: SchemaOptions, syntax: ArgumentSyntax, 
 
 
 def _lower(
-    graph: Graph, options: SchemaOptions, syntax: ArgumentSyntax, prefix: str, problems: Problems, report: SchemaReport
+    graph: Graph,
+    options: SchemaOptions,
+    syntax: ArgumentSyntax,
+    prefix: str,
+    problems: Problems,
+    report: SchemaReport,
 ) -> Compiled:
     algebra = Algebra(graph, options)
     root = graph.value(graph.root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.graph import Graph, Schema
 from interlock.constraints.schema.keywords import BY_NAME
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 from interlock.errors import Problem
 
 
@@ -17,7 +17,9 @@ def explain(graph: Graph, algebra: Algebra) -> Problem:
     left = _needed(graph, algebra, schema, [name for name in schema.value if _speaks(schema, name)])
     if len(left) == 1:
         name = left[0]
-        return Problem(reason=f"no document is valid: '{name}' admits nothing", keyword=name, pointer=f"/{name}")
+        return Problem(
+            reason=f"no document is valid: '{name}' admits nothing", keyword=name, pointer=f"/{name}"
+        )
     named = ", ".join(f"'{name}'" for name in left)
     return Problem(
         reason=f"no document is valid: {named} contradict each other",
@@ -40,7 +42,7 @@ def _needed(graph: Graph, algebra: Algebra, schema: Schema, names: list[str]) ->
         trial = {**structure, **{other: schema.value[other] for other in fewer}}
         try:
             empty = not algebra.inhabited(graph.value(graph.variant(schema, trial)))
-        except Refused:
+        except RefusedError:
             continue
         if empty:
             kept = fewer

@@ -36,8 +36,28 @@ VALIDATION_VOCABULARIES = (
     "https://json-schema.org/draft/2020-12/vocab/validation",
 )
 VALIDATION_KEYWORDS = frozenset(
-    "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems"
-    " minItems uniqueItems maxContains minContains maxProperties minProperties required dependentRequired".split()
+    [
+        "type",
+        "enum",
+        "const",
+        "multipleOf",
+        "maximum",
+        "exclusiveMaximum",
+        "minimum",
+        "exclusiveMinimum",
+        "maxLength",
+        "minLength",
+        "pattern",
+        "maxItems",
+        "minItems",
+        "uniqueItems",
+        "maxContains",
+        "minContains",
+        "maxProperties",
+        "minProperties",
+        "required",
+        "dependentRequired",
+    ]
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from interlock.constraints.schema.dialects import VALIDATION_KEYWORDS, Dialect
 from interlock.constraints.schema.keywords import keyword
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.resources import Library, Resource, escape
 
 Value = frozenset[int]
@@ -135,7 +135,7 @@ class Graph:
             if isinstance(ref, str):
                 try:
                     out.append(self._follow(schema, name, ref))
-                except Refused as refused:
+                except RefusedError as refused:
                     raise refused.at(name, f"{schema.pointer}/{name}") from None
         return out
 
@@ -231,9 +231,9 @@ class Graph:
                     self._placed.add(number)
             return number
         if isinstance(value, list):
-            parts = [self._structure(item, data=data) for item in value]
-            number = self._intern(("list", *parts))
-            if any(part in self._placed for part in parts):
+            items = [self._structure(item, data=data) for item in value]
+            number = self._intern(("list", *items))
+            if any(item in self._placed for item in items):
                 self._placed.add(number)
             return number
         return self._intern((type(value).__name__, str(value)))

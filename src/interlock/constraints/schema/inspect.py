@@ -12,7 +12,7 @@ from interlock.constraints.schema.dialects import Dialect
 from interlock.constraints.schema.graph import Graph, Schema
 from interlock.constraints.schema.keywords import BY_NAME, Keyword, keyword
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Problems, Refused
+from interlock.constraints.schema.problems import Problems, RefusedError
 from interlock.constraints.schema.report import Finding
 from interlock.constraints.schema.resources import escape, subschemas
 from interlock.constraints.schema.text import formats
@@ -54,7 +54,7 @@ def _reached(graph: Graph, schema: Schema, problems: Problems) -> Iterator[Schem
                 problems.add("a schema is an object or a boolean", keyword=name, pointer=schema.pointer + step)
     try:
         yield from graph.references(schema)
-    except Refused as refused:
+    except RefusedError as refused:
         problems.add_refused(refused)
 
 
@@ -97,13 +97,15 @@ def _finding(schema: Schema, row: Keyword, value: Any, pointer: str, options: Sc
     if needed is not None and not schema.has(needed):
         return Finding(pointer, row.name, "annotation", f"'{row.name}' without '{needed}' says nothing")
     if row.name == "additionalItems" and not isinstance(schema.get("items"), list):
-        return Finding(pointer, row.name, "annotation", "'additionalItems' without a list of 'items' says nothing")
+        return Finding(
+            pointer, row.name, "annotation", "'additionalItems' without a list of 'items' says nothing"
+        )
     if row.name == "nullable" and not options.nullable:
         return Finding(pointer, row.name, "annotation", "'nullable' is switched off")
     return Finding(pointer, row.name, row.holder)
 
 
-def _malformed(row: Keyword, value: Any, schema: Schema) -> str | None:  # noqa: C901, PLR0911  # one line for each kind
+def _malformed(row: Keyword, value: Any, schema: Schema) -> str | None:
     draft4 = schema.dialect == Dialect.DRAFT4
     match row.value:
         case "type":
@@ -152,7 +154,7 @@ def _is_count(value: Any) -> bool:
 def _bad_pattern(value: str, pointer: str) -> str | None:
     try:
         pattern_language(value, pointer, "pattern")
-    except Refused as refused:
+    except RefusedError as refused:
         return refused.reason
     return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from interlock.errors import Problem
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """One schema keyword cannot be turned into a grammar. ``too_complex``: only its size is the trouble."""
 
     def __init__(self, reason: str, *, keyword: str = "", pointer: str = "", too_complex: bool = False) -> None:
@@ -17,11 +17,11 @@ class Refused(Exception):
         self.pointer = pointer
         self.too_complex = too_complex
 
-    def at(self, keyword: str, pointer: str) -> Refused:
+    def at(self, keyword: str, pointer: str) -> RefusedError:
         """The same refusal, placed where it has no place yet."""
         if self.keyword or self.pointer:
             return self
-        return Refused(self.reason, keyword=keyword, pointer=pointer, too_complex=self.too_complex)
+        return RefusedError(self.reason, keyword=keyword, pointer=pointer, too_complex=self.too_complex)
 
     def problem(self) -> Problem:
         return Problem(reason=self.reason, keyword=self.keyword, pointer=self.pointer)
@@ -36,7 +36,7 @@ class Budget:
     def spend(self, amount: int = 1) -> None:
         self.left -= amount
         if self.left < 0:
-            raise Refused("the schema is too complex: its normal form exceeds the limit", too_complex=True)
+            raise RefusedError("the schema is too complex: its normal form exceeds the limit", too_complex=True)
 
 
 @dataclass(slots=True)
@@ -50,5 +50,5 @@ class Problems:
         if problem not in self.found:
             self.found.append(problem)
 
-    def add_refused(self, refused: Refused) -> None:
+    def add_refused(self, refused: RefusedError) -> None:
         self.add(refused.reason, keyword=refused.keyword, pointer=refused.pointer)

@@ -14,7 +14,7 @@ from interlock.constraints.schema.dialects import (
     from_uri,
 )
 from interlock.constraints.schema.keywords import keyword
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +77,7 @@ class Library:
         return self._owner.get(id(schema), parent)
 
     def resolve(self, ref: str, base: Resource) -> tuple[Any, Resource, str]:
-        """Schema, resource and pointer that ``ref`` names. Raises ``Refused``."""
+        """Schema, resource and pointer that ``ref`` names. Raises ``RefusedError``."""
         target, fragment = urldefrag(urljoin(base.uri, ref) if base.uri else ref)
         resource = base if target in ("", base.uri) else self._find(target, base.dialect)
         fragment = unquote(fragment)
@@ -85,7 +85,7 @@ class Library:
             return resource.root, resource, resource.pointer
         if not fragment.startswith("/"):
             if fragment not in resource.anchors:
-                raise Refused(f"'{ref}' names no schema: there is no anchor '{fragment}'")
+                raise RefusedError(f"'{ref}' names no schema: there is no anchor '{fragment}'")
             schema, pointer = resource.anchors[fragment]
             return schema, self.resource_of(schema, resource), pointer
         return self._follow(ref, fragment, resource)
@@ -99,10 +99,10 @@ class Library:
             elif isinstance(value, dict) and key in value:
                 value = value[key]
             else:
-                raise Refused(f"'{ref}' names no schema: there is no '{key}'")
+                raise RefusedError(f"'{ref}' names no schema: there is no '{key}'")
             resource = self.resource_of(value, resource)
         if not isinstance(value, (dict, bool)):
-            raise Refused(f"'{ref}' does not name a schema")
+            raise RefusedError(f"'{ref}' does not name a schema")
         return value, resource, resource.pointer + fragment
 
     def _find(self, uri: str, dialect: Dialect) -> Resource:
@@ -113,7 +113,7 @@ class Library:
         if document is None:
             document = _metaschemas().get(uri.rstrip("#"))
         if document is None:
-            raise Refused(f"the remote schema '{uri}' was not given, and nothing is fetched")
+            raise RefusedError(f"the remote schema '{uri}' was not given, and nothing is fetched")
         return self._add_document(uri, document, default=dialect)
 
     def _add_document(self, uri: str, root: Any, default: Dialect) -> Resource:
@@ -143,7 +143,9 @@ class Library:
         meta = self._documents.get(uri.rstrip("#")) if isinstance(uri, str) else None
         if isinstance(meta, dict):
             vocabularies = meta.get("$vocabulary")
-            on = not isinstance(vocabularies, dict) or any(name in vocabularies for name in VALIDATION_VOCABULARIES)
+            on = not isinstance(vocabularies, dict) or any(
+                name in vocabularies for name in VALIDATION_VOCABULARIES
+            )
             return from_uri(meta.get("$schema")) or default, on
         return default, True
 
@@ -153,9 +155,9 @@ class Library:
             return
         self._nodes_left -= 1
         if self._nodes_left < 0:
-            raise Refused("the schema has too many subschemas", pointer=pointer, too_complex=True)
+            raise RefusedError("the schema has too many subschemas", pointer=pointer, too_complex=True)
         if depth > self._max_depth:
-            raise Refused("the schema is nested too deeply", pointer=pointer, too_complex=True)
+            raise RefusedError("the schema is nested too deeply", pointer=pointer, too_complex=True)
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self.has_unevaluated = True
         self._index_anchors(schema, resource, pointer)
@@ -163,7 +165,9 @@ class Library:
             inner = resource
             if isinstance(child, dict):
                 name = child.get(resource.dialect.id_keyword)
-                own = isinstance(name, str) and not name.startswith("#") and not _hidden(child, resource.dialect)
+                own = (
+                    isinstance(name, str) and not name.startswith("#") and not _hidden(child, resource.dialect)
+                )
                 if own:
                     inner = self._open(resource.uri, child, pointer + step, resource.dialect)
             self._index(child, inner, pointer + step, depth + 1)
@@ -192,7 +196,7 @@ def _hidden(schema: dict[str, Any], dialect: Dialect) -> bool:
 @cache
 def _metaschemas() -> dict[str, Any]:
     """The published metaschemas, which come with the jsonschema package."""
-    import jsonschema_specifications
+    import jsonschema_specifications  # type: ignore[import-untyped]
 
     registry = jsonschema_specifications.REGISTRY
     return {uri.rstrip("#"): registry[uri].contents for uri in registry}

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
 from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
 from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
 from interlock.constraints.schema.algebra.presence import Presence, Term, meet, terms
 from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, Scalars
-from interlock.constraints.schema.graph import NEVER, Graph, Value, meet as meet_values
+from interlock.constraints.schema.graph import NEVER, Graph, Value
+from interlock.constraints.schema.graph import meet as meet_values
 from interlock.constraints.schema.numbers.sets import members
 from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import Budget
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import disjoint
+from interlock.constraints.schema.text.nodes import Lang, Words
 
+Member = tuple[str, Any]  # JSON type and value of a scalar
 _MANY = 1 << 60
 
 
@@ -93,10 +98,14 @@ class Algebra:
             found += _MANY if shape.high is None else max(0, shape.high - max(size, rule.start))
         return found
 
-    def finite_items(self, shape: ArrayShape, limit: int) -> list[object] | None:
+    def finite_items(self, shape: ArrayShape, limit: int) -> list[Member] | None:
         """The values that items can have, if they are scalars and at most ``limit``, else ``None``."""
-        out: dict[object, None] = {}
-        size = len(shape.prefix) if shape.high is not None and shape.high <= len(shape.prefix) else len(shape.prefix) + 1
+        out: dict[Member, None] = {}
+        size = (
+            len(shape.prefix)
+            if shape.high is not None and shape.high <= len(shape.prefix)
+            else len(shape.prefix) + 1
+        )
         for index in range(size):
             found = self.finite(shape.item(index), limit)
             if found is None:
@@ -106,15 +115,15 @@ class Algebra:
                 return None
         return list(out)
 
-    def finite(self, value: Value, limit: int) -> list[object] | None:
+    def finite(self, value: Value, limit: int) -> list[Member] | None:
         """All members of ``value`` as (type, member) if they are scalars and at most ``limit``."""
         scalars = self.scalars(value)
         numbers = members(scalars.numbers, limit)
-        if numbers is None or not isinstance(scalars.strings, lang.Words):
+        if numbers is None or not isinstance(scalars.strings, Words):
             return None
         if len(scalars.strings.words) > limit:
             return None
-        out: list[object] = [("null", None)] if scalars.null else []
+        out: list[Member] = [("null", None)] if scalars.null else []
         out += [("boolean", flag) for flag in sorted(scalars.bools)]
         out += [("number", number) for number in numbers]
         out += [("string", word) for word in sorted(scalars.strings.words)]
@@ -147,18 +156,17 @@ class Algebra:
             return True
         others = 0
         for cell in open_cells:
-            others += len(cell.keys.words) if isinstance(cell.keys, lang.Words) else _MANY
-        return any(
-            term.low <= others + sum(name not in term.forbid for name in alive) for term in expanded
-        )
+            others += len(cell.keys.words) if isinstance(cell.keys, Words) else _MANY
+        return any(term.low <= others + sum(name not in term.forbid for name in alive) for term in expanded)
 
     def exists(
-        self, shape: ObjectShape, keys: lang.Lang, value: Value, open_cells: list[Cell], held: Presence
+        self, shape: ObjectShape, keys: Lang, value: Value, open_cells: list[Cell], held: Presence
     ) -> bool:
         for name, own in shape.names:
-            if name not in held.unit.forbid and lang.both(lang.words([name]), keys) != lang.NONE:
-                if self.inhabited(meet_values(own, value)):
-                    return True
+            reached = name not in held.unit.forbid and lang.both(lang.words([name]), keys) is not lang.NONE
+            if reached and self.inhabited(meet_values(own, value)):
+                return True
         return any(
-            self.inhabited(meet_values(cell.value, value)) and not disjoint(cell.keys, keys) for cell in open_cells
+            self.inhabited(meet_values(cell.value, value)) and not disjoint(cell.keys, keys)
+            for cell in open_cells
         )

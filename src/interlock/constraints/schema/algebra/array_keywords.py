@@ -10,7 +10,7 @@ from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.normalizer import Normalizer
 from interlock.constraints.schema.dialects import Dialect
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Schema, Value
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 
 
 class ArrayNormalizer(Normalizer[ArrayShape]):
@@ -111,7 +111,7 @@ class ArrayNormalizer(Normalizer[ArrayShape]):
             return value
         if value == NEVER and len(kinds) == 1:
             return kinds.pop()
-        raise Refused(
+        raise RefusedError(
             "beside several 'contains', or with a schema other than false beside one, this is not supported",
             keyword=self.unevaluated,
             pointer=f"{schema.pointer}/{self.unevaluated}",
@@ -122,7 +122,7 @@ class ArrayNormalizer(Normalizer[ArrayShape]):
         if child is None or shape.evaluated_all:
             return []
         if shape.evaluated_kinds:
-            raise Refused(
+            raise RefusedError(
                 "its negation beside 'contains' is not supported",
                 keyword=self.unevaluated,
                 pointer=f"{schema.pointer}/{self.unevaluated}",

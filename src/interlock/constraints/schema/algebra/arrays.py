@@ -102,7 +102,9 @@ def settle(shape: ArrayShape) -> ArrayShape | None:
 def _exclude(shape: ArrayShape, rule: Contains) -> ArrayShape:
     size = max(len(shape.prefix), rule.start)
     items = [shape.item(index) for index in range(size)]
-    prefix = tuple(meet(value, rule.unlike) if index >= rule.start else value for index, value in enumerate(items))
+    prefix = tuple(
+        meet(value, rule.unlike) if index >= rule.start else value for index, value in enumerate(items)
+    )
     return replace(shape, prefix=prefix, rest=meet(shape.rest, rule.unlike))
 
 

@@ -15,13 +15,13 @@ from interlock.constraints.schema.algebra.data import as_schema
 from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, types
 from interlock.constraints.schema.graph import NEVER, Graph, Schema, Value
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Budget, Refused
+from interlock.constraints.schema.problems import Budget, RefusedError
 
 Shape = TypeVar("Shape")
 Inhabited = Callable[[Value], bool]
 
 
-class _NotYet(Exception):
+class _NotYetError(Exception):
     """A question about a schema that is just being normalised."""
 
 
@@ -105,13 +105,15 @@ class Normalizer(ABC, Generic[Shape]):
             return known
         if key in self._open:
             if any(key in barrier for barrier in self._barriers):
-                raise _NotYet
-            raise Refused("the schema refers to itself without end", keyword="$ref", pointer=schema.pointer)
+                raise _NotYetError
+            raise RefusedError(
+                "the schema refers to itself without end", keyword="$ref", pointer=schema.pointer
+            )
         self._open.add(key)
         self.budget.spend()
         try:
             known = self._positive(schema) if is_positive else self._negative(schema)
-        except Refused as refused:
+        except RefusedError as refused:
             raise refused.at("", schema.pointer) from None
         finally:
             self._open.discard(key)
@@ -144,7 +146,9 @@ class Normalizer(ABC, Generic[Shape]):
             return [self.top]
         limit = self.options.limits.alternatives
         if len(out) > limit:
-            raise Refused(f"too complex: more than {limit} alternatives for one {self.kind}", too_complex=True)
+            raise RefusedError(
+                f"too complex: more than {limit} alternatives for one {self.kind}", too_complex=True
+            )
         return out
 
     def _alive(self, shape: Shape) -> bool:
@@ -156,7 +160,7 @@ class Normalizer(ABC, Generic[Shape]):
             try:
                 if not self.inhabited(value):
                     return False
-            except (_NotYet, Refused):
+            except (_NotYetError, RefusedError):
                 continue  # not known now; lowering decides
             finally:
                 self._barriers.pop()
@@ -195,7 +199,9 @@ class Normalizer(ABC, Generic[Shape]):
         out = [own]
         constants = self._constants(schema)
         if constants is not None:
-            out = self.product(out, self.union(self.forget(s) for item in constants for s in self.positive(item)))
+            out = self.product(
+                out, self.union(self.forget(s) for item in constants for s in self.positive(item))
+            )
         for target in (*self.graph.references(schema), *self.graph.children(schema, "allOf")):
             out = self.product(out, self.positive(target))
         for condition, otherwise, then in self.dependents(schema):
@@ -273,11 +279,13 @@ class Normalizer(ABC, Generic[Shape]):
             out += none
         if schema.has("oneOf"):
             out += self._not_one(self.graph.children(schema, "oneOf"))
-        child = self.graph.only(schema, "not")
-        if child is not None:
-            out += self.positive(child)
+        denied = self.graph.only(schema, "not")
+        if denied is not None:
+            out += self.positive(denied)
         if schema.has(self.unevaluated):
-            out += [broken for shape in self._before_unevaluated(schema) for broken in self.breach(shape, schema)]
+            out += [
+                broken for shape in self._before_unevaluated(schema) for broken in self.breach(shape, schema)
+            ]
         return self.union(self.forget(shape) for shape in out)
 
     def _negative_conditional(self, schema: Schema) -> list[Shape]:

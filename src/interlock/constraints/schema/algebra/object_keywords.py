@@ -11,11 +11,11 @@ from interlock.constraints.schema.algebra.normalizer import Normalizer
 from interlock.constraints.schema.algebra.objects import ALL_KEYS, NO_KEYS, Exists, Keys, Layer, ObjectShape
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.algebra.scalars import pattern_language
-from interlock.constraints.schema.graph import ANYTHING, NEVER, Schema, Value
+from interlock.constraints.schema.graph import ANYTHING, NEVER, Schema, Value, meet_all
 from interlock.constraints.schema.resources import escape
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import is_empty
-from interlock.constraints.schema.text.lang import Lang
+from interlock.constraints.schema.text.nodes import Lang, Words
 
 
 class ObjectNormalizer(Normalizer[ObjectShape]):
@@ -44,7 +44,7 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         for name, child in properties.items():
             value = self.graph.value(child)
             if patterns:
-                value = objects.meet_all([value, *([layer.value(name)] if _any_match(layer, name) else [])])
+                value = meet_all([value, *([layer.value(name)] if _any_match(layer, name) else [])])
             names.append((name, value))
         rest = self._additional(schema)
         layers = [Layer(layer.patterns, ANYTHING if rest is None else rest, lists=bool(patterns))]
@@ -111,7 +111,12 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
     def _presence(self, schema: Schema) -> Presence | None:
         low, high = schema.get("minProperties"), schema.get("maxProperties")
         held: Presence | None = Presence(
-            Term(frozenset(_names(schema.get("required"))), frozenset(), int(low or 0), None if high is None else int(high))
+            Term(
+                frozenset(_names(schema.get("required"))),
+                frozenset(),
+                int(low or 0),
+                None if high is None else int(high),
+            )
         )
         assert held is not None
         held = presence.meet(held, presence.FREE) if held.unit.consistent else None
@@ -156,9 +161,10 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         """Objects with some key of ``keys`` and a value of that kind."""
         if value == NEVER or is_empty(keys):
             return []
-        if isinstance(keys, lang.Words):
+        if isinstance(keys, Words):
             return [
-                ObjectShape(names=((name, value),), presence=presence.need([name])) for name in sorted(keys.words)
+                ObjectShape(names=((name, value),), presence=presence.need([name]))
+                for name in sorted(keys.words)
             ]
         if value == ANYTHING and keys == lang.ANY:
             return [ObjectShape(presence=presence.count(1, None))]
@@ -167,7 +173,9 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
     def _broken_presence(self, schema: Schema) -> list[Term]:
         out = [Term(forbid=frozenset({name})) for name in _names(schema.get("required"))]
         for name, needed in self._dependent_names(schema).items():
-            out += [Term(need=frozenset({name}), forbid=frozenset({other})) for other in needed if other != name]
+            out += [
+                Term(need=frozenset({name}), forbid=frozenset({other})) for other in needed if other != name
+            ]
         low, high = schema.get("minProperties"), schema.get("maxProperties")
         if low:
             out.append(Term(high=int(low) - 1))

@@ -10,10 +10,10 @@ from typing import Final
 from interlock.constraints.schema.algebra import presence
 from interlock.constraints.schema.algebra.presence import FREE, Presence
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Value, meet, meet_all
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import accepts, is_empty
-from interlock.constraints.schema.text.lang import Lang
+from interlock.constraints.schema.text.nodes import And, Lang
 
 _MAX_CELLS = 64
 
@@ -162,7 +162,7 @@ class Cell:
 
 
 def cells(shape: ObjectShape) -> list[Cell]:
-    """The other keys as disjoint cells; none is empty, none has the value ``NEVER``. Raises ``Refused``."""
+    """The other keys as disjoint cells; none is empty, none has the value ``NEVER``. Raises ``RefusedError``."""
     named = lang.words(name for name, _ in shape.names)
     regions = [lang.negate(named)]
     for pattern in _patterns(shape):
@@ -172,7 +172,7 @@ def cells(shape: ObjectShape) -> list[Cell]:
             split += [part for part in parts if not is_empty(part)]
         regions = split
         if len(regions) > _MAX_CELLS:
-            raise Refused("too many overlapping patterns", keyword="patternProperties", too_complex=True)
+            raise RefusedError("too many overlapping patterns", keyword="patternProperties", too_complex=True)
     by_value: dict[tuple[Value, bool], list[Lang]] = {}
     for region in regions:
         value, declared = _region_value(shape, region)
@@ -206,6 +206,6 @@ def _region_value(shape: ObjectShape, region: Lang) -> tuple[Value, bool]:
 def _covers(region: Lang, pattern: Lang) -> bool:
     if pattern == lang.ANY:
         return True
-    if isinstance(region, lang.And) and (pattern in region.items or lang.negate(pattern) in region.items):
+    if isinstance(region, And) and (pattern in region.items or lang.negate(pattern) in region.items):
         return pattern in region.items
     return not is_empty(lang.both(region, pattern))

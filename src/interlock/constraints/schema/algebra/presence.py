@@ -28,7 +28,11 @@ class Term:
             self.need | other.need,
             self.forbid | other.forbid,
             max(self.low, other.low),
-            other.high if self.high is None else self.high if other.high is None else min(self.high, other.high),
+            other.high
+            if self.high is None
+            else self.high
+            if other.high is None
+            else min(self.high, other.high),
         )
 
     @property

@@ -12,13 +12,13 @@ from interlock.constraints.schema.graph import NEVER, Graph, Schema, Value
 from interlock.constraints.schema.numbers import sets
 from interlock.constraints.schema.numbers.sets import NumberSet
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Budget, Refused
+from interlock.constraints.schema.problems import Budget, RefusedError
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import is_empty
 from interlock.constraints.schema.text.ecma import search
 from interlock.constraints.schema.text.ecma_syntax import PatternError
 from interlock.constraints.schema.text.formats import language
-from interlock.constraints.schema.text.lang import Lang
+from interlock.constraints.schema.text.nodes import Lang
 
 _BOTH = frozenset({False, True})
 
@@ -109,13 +109,15 @@ class ScalarAlgebra:
         if known is not None:
             return known
         if schema.number in self._open:
-            raise Refused("the schema refers to itself without end", keyword="$ref", pointer=schema.pointer)
+            raise RefusedError(
+                "the schema refers to itself without end", keyword="$ref", pointer=schema.pointer
+            )
         self._open.add(schema.number)
         self._budget.spend()
         try:
             known = self._known[schema.number] = self._compute(schema)
-        except sets.TooManyCells as error:
-            raise Refused(str(error), pointer=schema.pointer, too_complex=True) from None
+        except sets.TooManyCellsError as error:
+            raise RefusedError(str(error), pointer=schema.pointer, too_complex=True) from None
         finally:
             self._open.discard(schema.number)
         return known
@@ -132,9 +134,9 @@ class ScalarAlgebra:
             out = both(out, self._any(self._graph.children(schema, "anyOf")))
         if schema.has("oneOf"):
             out = both(out, self._one(out, self._graph.children(schema, "oneOf")))
-        child = self._graph.only(schema, "not")
-        if child is not None:
-            out = both(out, negate(self.of(child)))
+        denied = self._graph.only(schema, "not")
+        if denied is not None:
+            out = both(out, negate(self.of(denied)))
         return self._conditional(schema, out)
 
     def _any(self, children: Iterable[Schema]) -> Scalars:
@@ -207,11 +209,11 @@ class ScalarAlgebra:
 
 
 def pattern_language(pattern: str, pointer: str, keyword: str) -> Lang:
-    """Raises ``Refused``."""
+    """Raises ``RefusedError``."""
     try:
         return search(pattern)
     except PatternError as error:
-        raise Refused(str(error), keyword=keyword, pointer=pointer) from None
+        raise RefusedError(str(error), keyword=keyword, pointer=pointer) from None
 
 
 def _listed(values: list[Any]) -> Scalars:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from interlock.constraints.schema.algebra.algebra import Algebra
+from interlock.constraints.schema.algebra.algebra import Algebra, Member
 from interlock.constraints.schema.algebra.arrays import ArrayShape
 from interlock.constraints.schema.graph import NEVER, Value
 from interlock.constraints.schema.lower import conditions as when
@@ -14,7 +14,7 @@ from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.numbers.text import spell
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text import lang
 
 _MAX_DISTINCT = 60
@@ -38,10 +38,10 @@ class ArrayLowering:
         self.needs_guard = False
 
     def lower(self, shape: ArrayShape) -> str:
-        """The rule of an inhabited shape. Raises ``Refused``."""
+        """The rule of an inhabited shape. Raises ``RefusedError``."""
         shape = self._trimmed(shape)
         if shape.repeats:
-            raise Refused("the negation of uniqueItems is not supported", keyword="uniqueItems")
+            raise RefusedError("the negation of uniqueItems is not supported", keyword="uniqueItems")
         if shape.unique and (shape.high is None or shape.high > 1):
             return self._unique(shape)
         if shape.contains:
@@ -95,7 +95,7 @@ class ArrayLowering:
         domain = self._algebra.finite_items(shape, _MAX_DISTINCT)
         if domain is None or shape.contains:
             if not self._options.guards or shape.contains:
-                raise Refused(
+                raise RefusedError(
                     "items are not a small finite set of scalars, so only a check while generating could hold this",
                     keyword="uniqueItems",
                 )
@@ -103,19 +103,25 @@ class ArrayLowering:
             return self._writer.rule(self._plain(shape))
         return self._distinct(shape, domain)
 
-    def _distinct(self, shape: ArrayShape, domain: list[object]) -> str:
+    def _distinct(self, shape: ArrayShape, domain: list[Member]) -> str:
         """A bit for each value that was used."""
         opening, closing, comma = self._marks()
         high = len(domain) if shape.high is None else min(shape.high, len(domain))
         if shape.prefix and shape.low > 1:
-            raise Refused("uniqueItems beside prefixItems and minItems is not supported", keyword="uniqueItems")
+            raise RefusedError(
+                "uniqueItems beside prefixItems and minItems is not supported", keyword="uniqueItems"
+            )
         size = min(len(shape.prefix), high)
         bits = {member: bit for bit, member in enumerate(domain)}
         everything = f"[0:{len(domain)}]"
         bodies: dict[str, tuple[str, bool]] = {}
         for index in range(size + 1):
             last = index == size
-            allowed = self._algebra.finite(shape.item(index), _MAX_DISTINCT) if self._algebra.inhabited(shape.item(index)) else []
+            allowed = (
+                self._algebra.finite(shape.item(index), _MAX_DISTINCT)
+                if self._algebra.inhabited(shape.item(index))
+                else []
+            )
             allowed = allowed or []
             found = [
                 (f"{self._member(member)} @t{index}@::set_bit({bits[member]})", f"bit_clear({bits[member]})")
@@ -126,8 +132,16 @@ class ArrayLowering:
             bodies[f"p{index}"] = (when.alternatives(found), True)
             end = f"bit_count_ge({everything}, {shape.low})" if shape.low > 1 else when.TRUE
             following = shape.item(index if last else index + 1)
-            free = [bits[m] for m in (self._algebra.finite(following, _MAX_DISTINCT) or [])] if self._algebra.inhabited(following) else []
-            more = [when.any_of(f"bit_clear({bit})" for bit in free) if len(free) < len(domain) else f"ne({everything}, {(1 << len(domain)) - 1})"]
+            free = (
+                [bits[m] for m in (self._algebra.finite(following, _MAX_DISTINCT) or [])]
+                if self._algebra.inhabited(following)
+                else []
+            )
+            more = [
+                when.any_of(f"bit_clear({bit})" for bit in free)
+                if len(free) < len(domain)
+                else f"ne({everything}, {(1 << len(domain)) - 1})"
+            ]
             if high < len(domain):
                 more.append(f"bit_count_lt({everything}, {high})")
             step = (f"{comma} @p{index if last else index + 1}@::_", when.all_of(more) if free else when.FALSE)
@@ -138,8 +152,8 @@ class ArrayLowering:
         bodies["e"] = (" | ".join(entry), False)
         return self._writer.group(bodies, "e")
 
-    def _member(self, member: object) -> str:
-        kind, value = member  # type: ignore[misc]
+    def _member(self, member: Member) -> str:
+        kind, value = member
         terminal, syntax = self._writer.terminal, self._syntax
         if kind == "null":
             return terminal(syntax.null)

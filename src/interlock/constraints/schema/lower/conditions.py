@@ -43,11 +43,15 @@ def set_bits(bits: Iterable[int]) -> str:
 
 def has_all(bits: Iterable[int]) -> str:
     """Runs of bits are tested together."""
-    return all_of(f"is_ones([{low}:{high}])" if high - low > 1 else f"bit_set({low})" for low, high in _runs(bits))
+    return all_of(
+        f"is_ones([{low}:{high}])" if high - low > 1 else f"bit_set({low})" for low, high in _runs(bits)
+    )
 
 
 def has_none(bits: Iterable[int]) -> str:
-    return all_of(f"is_zeros([{low}:{high}])" if high - low > 1 else f"bit_clear({low})" for low, high in _runs(bits))
+    return all_of(
+        f"is_zeros([{low}:{high}])" if high - low > 1 else f"bit_clear({low})" for low, high in _runs(bits)
+    )
 
 
 def lacks_one(bits: Iterable[int]) -> str:

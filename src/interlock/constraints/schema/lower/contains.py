@@ -15,7 +15,7 @@ from interlock.constraints.schema.graph import Value, meet, meet_all
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 
 _MAX_COUNTED = 24
 _MAX_LOOP = (1 << 24) - 2
@@ -33,19 +33,21 @@ class ContainsLowering:
     symbol: Callable[[Value], str]
 
     def lower(self, shape: ArrayShape) -> str:
-        """The rule of an inhabited shape with ``contains``. Raises ``Refused``."""
+        """The rule of an inhabited shape with ``contains``. Raises ``RefusedError``."""
         rules = sorted(shape.contains, key=lambda rule: (rule.start, sorted(rule.value), rule.low))
         start = max(rule.start for rule in rules)
         while len(shape.prefix) < start and (shape.high is None or len(shape.prefix) < shape.high):
             shape = replace(shape, prefix=(*shape.prefix, shape.rest))
         if max(shape.low, shape.high or 0) - len(shape.prefix) > _MAX_LOOP:
-            raise Refused("too many items beside 'contains'", keyword="maxItems", too_complex=True)
+            raise RefusedError("too many items beside 'contains'", keyword="maxItems", too_complex=True)
         if len(rules) == 1:
             return _Counted(self, shape, rules[0]).write()
         if len(rules) > 4 or shape.high is not None or len({rule.start for rule in rules}) > 1:
-            raise Refused("several 'contains' beside maxItems or from different positions", keyword="contains")
+            raise RefusedError(
+                "several 'contains' beside maxItems or from different positions", keyword="contains"
+            )
         if any(rule.low != 1 or rule.high is not None for rule in rules):
-            raise Refused("several 'contains' with counts are not supported", keyword="contains")
+            raise RefusedError("several 'contains' with counts are not supported", keyword="contains")
         return _Covering(self, shape, rules).write()
 
 
@@ -115,7 +117,7 @@ class _Counted(_Stateful):
     def __init__(self, owner: ContainsLowering, shape: ArrayShape, rule: Contains) -> None:
         super().__init__(owner, shape)
         if rule.low > _MAX_COUNTED or (rule.high or 0) > _MAX_COUNTED:
-            raise Refused(f"more than {_MAX_COUNTED} counted items", keyword="contains", too_complex=True)
+            raise RefusedError(f"more than {_MAX_COUNTED} counted items", keyword="contains", too_complex=True)
         self.rule = rule
 
     def options(self, index: int) -> list[Option]:

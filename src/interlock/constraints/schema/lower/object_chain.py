@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from interlock.constraints.schema.lower.object_keys import Keys, Pairs
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
-
-if TYPE_CHECKING:
-    from interlock.constraints.schema.lower.objects import Keys, Pairs
 
 
 def write_chain(keys: Keys, writer: Writer, syntax: ArgumentSyntax, pairs: Pairs) -> str:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.presence import Term
 from interlock.constraints.schema.graph import ANYTHING, Value, meet
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.object_chain import write_chain
+from interlock.constraints.schema.lower.object_keys import Keys, Pairs
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import disjoint, is_empty
-
-if TYPE_CHECKING:
-    from interlock.constraints.schema.lower.objects import Keys, Pairs
+from interlock.constraints.schema.text.nodes import Lang
 
 _BITS = 64
 _MAX_COUNT = 30
@@ -33,7 +31,7 @@ _COUNTER_BITS = 6
 def write_set(
     keys: Keys, writer: Writer, syntax: ArgumentSyntax, pairs: Pairs, options: SchemaOptions, algebra: Algebra
 ) -> str:
-    layout = _layout(keys, options)
+    layout = _layout(keys)
     if layout is None:
         return write_chain(keys, writer, syntax, pairs)
     return _SetWriter(keys, writer, syntax, pairs, options, algebra, layout).write()
@@ -50,7 +48,7 @@ class _Layout:
     counter: str
 
 
-def _layout(keys: Keys, options: SchemaOptions) -> _Layout | None:
+def _layout(keys: Keys) -> _Layout | None:
     """Who gets a bit: needed names, names of formulas, then the others. ``None``: the keys must keep their
     declared order, because there are more than 64 bits of things to remember."""
     in_order = [name for name, _ in keys.named]
@@ -62,13 +60,17 @@ def _layout(keys: Keys, options: SchemaOptions) -> _Layout | None:
     must = first + second + (third if keys.counts else [])
     if len(must) > available:
         if keys.groups or keys.exists or keys.counts:
-            raise Refused("more keys to keep track of than a rule can hold", keyword="required", too_complex=True)
+            raise RefusedError(
+                "more keys to keep track of than a rule can hold", keyword="required", too_complex=True
+            )
         return None
     names = (first + second + third)[:available]
     bits = {name: index for index, name in enumerate(names)}
     used = len(names)
     exists = list(range(used, used + len(keys.exists)))
-    counter = f"[{used + len(exists)}:{used + len(exists) + _COUNTER_BITS}]" if keys.counts and keys.others else ""
+    counter = (
+        f"[{used + len(exists)}:{used + len(exists) + _COUNTER_BITS}]" if keys.counts and keys.others else ""
+    )
     return _Layout(bits, len(first), exists, counter)
 
 
@@ -113,7 +115,9 @@ class _SetWriter:
             ]
             own = [] if bit is None else [bit]
             for kind, shown in self._witnessed(value, witnesses):
-                plain = [self._not_last_witness(index, position) for index, _ in witnesses if index not in shown]
+                plain = [
+                    self._not_last_witness(index, position) for index, _ in witnesses if index not in shown
+                ]
                 effect = when.set_bits([*own, *(self.layout.exists[index] for index in shown)])
                 out.append((f"{self.pairs.named(name, kind)} @t@::{effect}", when.all_of([*gate, *plain])))
         return out
@@ -131,14 +135,16 @@ class _SetWriter:
                     effect = when.set_bits(self.layout.exists[index] for index in shown)
                     if self.layout.counter:
                         if shown:
-                            raise Refused("a count of keys beside a negated additionalProperties", keyword="minProperties")
+                            raise RefusedError(
+                                "a count of keys beside a negated additionalProperties", keyword="minProperties"
+                            )
                         effect = f"incr({self.layout.counter})"
                     out.append((f"{self.pairs.of(region, kind)} @t@::{effect}", when.all_of(gate)))
         return out
 
-    def _regions(self, keys: lang.Lang) -> list[tuple[lang.Lang, list[int]]]:
+    def _regions(self, keys: Lang) -> list[tuple[Lang, list[int]]]:
         """``keys`` split by the languages of ``exists``."""
-        regions: list[tuple[lang.Lang, list[int]]] = [(keys, [])]
+        regions: list[tuple[Lang, list[int]]] = [(keys, [])]
         for index, rule in enumerate(self.keys.exists):
             split = []
             for region, rules in regions:
@@ -215,7 +221,12 @@ class _SetWriter:
                 left = [term for term in group if name not in term.forbid]
                 parts.append(
                     when.any_of(
-                        when.all_of([when.has_none(self._bits(term.forbid)), when.has_all(self._bits(term.need & passed))])
+                        when.all_of(
+                            [
+                                when.has_none(self._bits(term.forbid)),
+                                when.has_all(self._bits(term.need & passed)),
+                            ]
+                        )
                         for term in left
                     )
                 )
@@ -248,14 +259,17 @@ class _SetWriter:
         first of them counts."""
         named = f"[0:{len(self.layout.bits)}]"
         if low > _MAX_COUNT:
-            raise Refused(f"more than {_MAX_COUNT} keys to count", keyword="minProperties", too_complex=True)
+            raise RefusedError(
+                f"more than {_MAX_COUNT} keys to count", keyword="minProperties", too_complex=True
+            )
         most = min(low, len(self.layout.bits))
         if not self.layout.counter:
             return f"bit_count_ge({named}, {low})"
         others = low if self.options.guards else 1
         if most + others < low:
-            raise Refused(
-                "undeclared keys may repeat, so only a check while generating could count them", keyword="minProperties"
+            raise RefusedError(
+                "undeclared keys may repeat, so only a check while generating could count them",
+                keyword="minProperties",
             )
         return when.any_of(
             when.all_of(
@@ -281,7 +295,9 @@ class _SetWriter:
         if not self.layout.counter:
             return f"bit_count_lt({named}, {free})"
         if free > _MAX_COUNT:
-            raise Refused(f"more than {_MAX_COUNT} keys to count", keyword="maxProperties", too_complex=True)
+            raise RefusedError(
+                f"more than {_MAX_COUNT} keys to count", keyword="maxProperties", too_complex=True
+            )
         if not optional:
             return f"lt({self.layout.counter}, {free})"
         return when.any_of(

@@ -3,45 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from interlock.constraints.schema.algebra import presence
 from interlock.constraints.schema.algebra.algebra import Algebra
-from interlock.constraints.schema.algebra.objects import Cell, Exists, ObjectShape, cells
+from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.graph import Value
 from interlock.constraints.schema.lower.object_chain import write_chain
+from interlock.constraints.schema.lower.object_keys import Keys, Pairs
 from interlock.constraints.schema.lower.object_set import write_set
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Refused
-from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.problems import RefusedError
+from interlock.constraints.schema.text.nodes import Words
 
 _MAX_LISTED_KEYS = 256  # a cell of finitely many keys becomes named keys up to this many
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The keys of one object, ready to be written.
-
-    named: (name, value) in declared order, all possible. others: cells of unnamed keys. unit: what must hold of
-    names and count. groups: independent disjunctions of the same. exists: needs a key of that kind.
-    """
-
-    named: tuple[tuple[str, Value], ...]
-    others: tuple[Cell, ...]
-    unit: Term
-    groups: tuple[tuple[Term, ...], ...]
-    exists: tuple[Exists, ...]
-
-    @property
-    def counts(self) -> bool:
-        """The number of keys matters beyond the required ones."""
-        total = None if self.others else len(self.named)
-        if self.unit.low > len(self.unit.need):
-            return True
-        return self.unit.high is not None and (total is None or self.unit.high < total)
 
 
 class ObjectLowering:
@@ -60,7 +38,7 @@ class ObjectLowering:
         self._syntax = syntax
 
     def lower(self, shape: ObjectShape) -> list[str]:
-        """Rules whose alternatives make up an inhabited shape. Raises ``Refused``."""
+        """Rules whose alternatives make up an inhabited shape. Raises ``RefusedError``."""
         held = self._algebra.usable(shape)
         if held is None:
             return []
@@ -75,7 +53,7 @@ class ObjectLowering:
             return [held]
         expanded = presence.terms(held)
         if expanded is None or len(expanded) > self._options.limits.alternatives:
-            raise Refused("too many alternatives of required keys", keyword="required", too_complex=True)
+            raise RefusedError("too many alternatives of required keys", keyword="required", too_complex=True)
         found = [self._algebra.usable(replace(shape, presence=Presence(term))) for term in expanded]
         return [item for item in found if item is not None]
 
@@ -88,19 +66,26 @@ class ObjectLowering:
         if shape.declares and not shape.speaks and not self._options.open_objects:
             alive, others = self._closed(shape, held, declared, alive, others)
         for cell in list(others):
-            if isinstance(cell.keys, lang.Words) and len(cell.keys.words) <= _MAX_LISTED_KEYS:
+            if isinstance(cell.keys, Words) and len(cell.keys.words) <= _MAX_LISTED_KEYS:
                 others.remove(cell)
                 alive += [(name, cell.value) for name in sorted(cell.keys.words)]
         groups = presence.groups(held)
         if groups is None:
-            raise Refused("too many alternatives of required keys", keyword="required", too_complex=True)
+            raise RefusedError("too many alternatives of required keys", keyword="required", too_complex=True)
         names = {name for name, _ in alive}
         unit = Term(held.unit.need, held.unit.forbid & names, held.unit.low, held.unit.high)
-        possible = tuple(tuple(_relevant(term, names) for term in group if term.need <= names) for group in groups)
+        possible = tuple(
+            tuple(_relevant(term, names) for term in group if term.need <= names) for group in groups
+        )
         return Keys(tuple(alive), tuple(others), unit, possible, tuple(sorted(shape.exists, key=repr)))
 
     def _closed(
-        self, shape: ObjectShape, held: Presence, declared: set[str], alive: list[tuple[str, Value]], others: list[Cell]
+        self,
+        shape: ObjectShape,
+        held: Presence,
+        declared: set[str],
+        alive: list[tuple[str, Value]],
+        others: list[Cell],
     ) -> tuple[list[tuple[str, Value]], list[Cell]]:
         """Without undeclared keys, unless nothing would be left."""
         needed = set(held.unit.need).union(*(term.need for factor in held.factors for term in factor))
@@ -123,20 +108,3 @@ class ObjectLowering:
 
 def _relevant(term: Term, names: set[str]) -> Term:
     return Term(term.need, term.forbid & names, term.low, term.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """``key: value`` in symbols."""
-
-    writer: Writer
-    syntax: ArgumentSyntax
-    symbol: Callable[[Value], str]
-
-    def named(self, name: str, value: Value) -> str:
-        return self.of(lang.words([name]), value)
-
-    def of(self, keys: lang.Lang, value: Value) -> str:
-        key = self.writer.terminal(self.syntax.key(keys))
-        colon = self.writer.terminal(self.syntax.key_separator)
-        return f"{key} {colon} {self.symbol(value)}"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from interlock.constraints.schema.text.emit import is_spellable_with_escapes, literal, terminal
 from interlock.constraints.schema.text.json_spelling import JsonSpelling
-from interlock.constraints.schema.text.lang import Lang
+from interlock.constraints.schema.text.nodes import Lang
 
 _GAP = "[ \\t\\n]{0,20}"
 
@@ -15,15 +15,32 @@ _GAP = "[ \\t\\n]{0,20}"
 class ArgumentSyntax(Protocol):
     """Terminal expressions for everything that is not a number."""
 
-    object_open: str
-    object_close: str
-    array_open: str
-    array_close: str
-    item_separator: str
-    key_separator: str
-    null: str
-    true: str
-    false: str
+    @property
+    def object_open(self) -> str: ...
+
+    @property
+    def object_close(self) -> str: ...
+
+    @property
+    def array_open(self) -> str: ...
+
+    @property
+    def array_close(self) -> str: ...
+
+    @property
+    def item_separator(self) -> str: ...
+
+    @property
+    def key_separator(self) -> str: ...
+
+    @property
+    def null(self) -> str: ...
+
+    @property
+    def true(self) -> str: ...
+
+    @property
+    def false(self) -> str: ...
 
     def key(self, keys: Lang) -> str:
         """Keys, one spelling each."""

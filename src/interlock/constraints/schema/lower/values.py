@@ -11,7 +11,7 @@ from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.numbers import text as number_text
 from interlock.constraints.schema.options import SchemaOptions
-from interlock.constraints.schema.problems import Problems, Refused
+from interlock.constraints.schema.problems import Problems, RefusedError
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import is_empty
 
@@ -20,7 +20,12 @@ class ValueLowering:
     """Names of rules for values. A refusal inside one value is noted, and the others are still looked at."""
 
     def __init__(
-        self, algebra: Algebra, writer: Writer, syntax: ArgumentSyntax, options: SchemaOptions, problems: Problems
+        self,
+        algebra: Algebra,
+        writer: Writer,
+        syntax: ArgumentSyntax,
+        options: SchemaOptions,
+        problems: Problems,
     ) -> None:
         self.algebra = algebra
         self.writer = writer
@@ -62,19 +67,19 @@ class ValueLowering:
             found = self._scalars(scalars)
             if len(found) != 1 or self.algebra.arrays(value) or self.algebra.objects(value):
                 return None
-        except Refused:
+        except RefusedError:
             return None  # met again, and noted, when the rule is written
         return found[0]
 
     def _define(self, value: Value) -> None:
         try:
             options = self._alternatives(value)
-        except Refused as refused:
+        except RefusedError as refused:
             self.problems.add_refused(self._placed(refused, value))
             options = []
         self.writer.define(self._known[value], " | ".join(options) or '"null"')
 
-    def _placed(self, refused: Refused, value: Value) -> Refused:
+    def _placed(self, refused: RefusedError, value: Value) -> RefusedError:
         if not value:
             return refused
         schema = self.algebra.graph.schema(min(value, key=abs))
@@ -107,10 +112,10 @@ class ValueLowering:
             return self.writer.terminal(
                 number_text.terminal(scalars.numbers, integers_only=scalars.integer_only)
             )
-        except number_text.Unwritable as error:
+        except number_text.UnwritableError as error:
             native = number_text.native(scalars.numbers)
             if native is None:
-                raise Refused(str(error), keyword="multipleOf") from None
+                raise RefusedError(str(error), keyword="multipleOf") from None
             return self.writer.rule(native)
 
 

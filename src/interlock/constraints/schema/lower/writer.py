@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.constraints.schema.options import Limits
-from interlock.constraints.schema.problems import Refused
+from interlock.constraints.schema.problems import RefusedError
 
 
 class Writer:
@@ -62,4 +62,4 @@ class Writer:
     def _count(self, size: int) -> None:
         self._chars += size + 16
         if self._chars > self._limits.grammar_chars or len(self._rules) > self._limits.rules:
-            raise Refused("the schema is too complex: its grammar exceeds the limit", too_complex=True)
+            raise RefusedError("the schema is too complex: its grammar exceeds the limit", too_complex=True)

@@ -99,9 +99,7 @@ def _fraction_at_least(fraction: str, is_open: bool) -> str:
     """Endings (with the point) of texts whose fraction is ``>= 0.fraction``."""
     if not fraction:
         return "\\.[0-9]*[1-9][0-9]*" if is_open else "(\\.[0-9]+)?"
-    forms = [
-        f"{fraction[:i]}{_span(int(d) + 1, 9)}[0-9]*" for i, d in enumerate(fraction) if d < "9"
-    ]
+    forms = [f"{fraction[:i]}{_span(int(d) + 1, 9)}[0-9]*" for i, d in enumerate(fraction) if d < "9"]
     forms.append(f"{fraction}[0-9]*[1-9][0-9]*" if is_open else f"{fraction}[0-9]*")
     return f"\\.({'|'.join(forms)})"
 
@@ -128,7 +126,11 @@ def _exponents(low: Fraction | None, high: Fraction | None, is_open: bool = Fals
         return f"{_MANTISSA}[eE]({_exponent_range(_MIN_EXPONENT, _MAX_EXPONENT)})"
     order, lead, fraction = _scientific(bound)
     forms = []
-    rest = _exponent_range(order + 1, _MAX_EXPONENT) if low is not None else _exponent_range(_MIN_EXPONENT, order - 1)
+    rest = (
+        _exponent_range(order + 1, _MAX_EXPONENT)
+        if low is not None
+        else _exponent_range(_MIN_EXPONENT, order - 1)
+    )
     if rest:
         forms.append(f"{_MANTISSA}[eE]({rest})")
     here = _exponent_range(order, order)

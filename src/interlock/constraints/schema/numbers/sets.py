@@ -43,11 +43,11 @@ NOTHING: NumberSet = frozenset()
 INTEGERS: NumberSet = frozenset({Cell(step=Fraction(1))})
 
 
-class TooManyCells(ValueError):
+class TooManyCellsError(ValueError):
     """The set needs more cells than allowed."""
 
 
-def fraction(value: int | float | Decimal) -> Fraction:
+def fraction(value: float | Decimal) -> Fraction:
     """The exact value of a number as it stands in JSON text (``0.1`` is a tenth)."""
     if isinstance(value, float):
         return Fraction(repr(value))
@@ -71,7 +71,7 @@ def multiples(step: Fraction) -> NumberSet:
 
 
 def union(left: NumberSet, right: NumberSet) -> NumberSet:
-    if ALL <= left or ALL <= right:
+    if Cell() in left or Cell() in right:
         return ALL
     cells = left | right
     plain = {cell for cell in cells if cell.point is None}
@@ -81,24 +81,24 @@ def union(left: NumberSet, right: NumberSet) -> NumberSet:
 
 
 def intersect(left: NumberSet, right: NumberSet, *, max_cells: int = 2000) -> NumberSet:
-    if left == ALL or left == right:
+    if left in (ALL, right):
         return right
     if right == ALL:
         return left
     if len(left) * len(right) > max_cells * 50:
-        raise TooManyCells("numbers: too many alternatives")
+        raise TooManyCellsError("numbers: too many alternatives")
     out: set[Cell] = set()
     for first in left:
         for second in right:
             out |= _meet(first, second)
     if len(out) > max_cells:
-        raise TooManyCells("numbers: too many alternatives")
+        raise TooManyCellsError("numbers: too many alternatives")
     return frozenset(out)
 
 
 def complement(cells: NumberSet, *, max_cells: int = 2000) -> NumberSet:
     single = sorted(cell.point for cell in cells if cell.point is not None)
-    out = _without_points([value for value in single if value is not None])
+    out = _without_points(single)
     for cell in cells:
         if cell.point is None:
             out = intersect(out, _complement(cell), max_cells=max_cells)
@@ -152,9 +152,7 @@ def _meet(left: Cell, right: Cell) -> set[Cell]:
 
 
 def _lcm(left: Fraction, right: Fraction) -> Fraction:
-    return Fraction(
-        math.lcm(left.numerator, right.numerator), math.gcd(left.denominator, right.denominator)
-    )
+    return Fraction(math.lcm(left.numerator, right.numerator), math.gcd(left.denominator, right.denominator))
 
 
 def _normal(cell: Cell) -> set[Cell]:

@@ -22,13 +22,13 @@ _EXACT = 2**31
 _MAX_NATIVE_STEP = 10_000  # the engine builds a state for each remainder
 
 
-class Unwritable(ValueError):
+class UnwritableError(ValueError):
     """No regex of reasonable size says this set."""
 
 
 def terminal(cells: NumberSet, *, integers_only: bool) -> str:
     """A Lark terminal expression. ``integers_only``: values of type ``integer`` are written without fraction,
-    others may carry ``.0``. Raises ``Unwritable``."""
+    others may carry ``.0``. Raises ``UnwritableError``."""
     finite = members(cells, len(cells))
     if finite is not None:
         return f"/{'|'.join(_point(value, integers_only) for value in finite)}/"
@@ -60,12 +60,12 @@ def native(cells: NumberSet) -> str | None:
 
 
 def spell(value: Fraction) -> str:
-    """The canonical decimal text of a number. Raises ``Unwritable`` for what has no finite decimal."""
+    """The canonical decimal text of a number. Raises ``UnwritableError`` for what has no finite decimal."""
     if value.denominator == 1:
         return str(value.numerator)
     places = decimal_places(value)
     if places is None:
-        raise Unwritable("a number has no finite decimal")
+        raise UnwritableError("a number has no finite decimal")
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
 
@@ -100,7 +100,7 @@ def _point(value: Fraction, integers_only: bool) -> str:
 
 def _cell(cell: Cell) -> str:
     if cell.step is None:
-        operands = [_decimals(cell)]
+        operands = [f"/{_DECIMAL}/"]
         if not cell.nots:
             operands = [f"/{_DECIMAL}|{EXPONENT_FORM}/"]
     else:
@@ -118,13 +118,9 @@ def _cell(cell: Cell) -> str:
     return operands[0] if len(operands) == 1 else f"({' & '.join(operands)})"
 
 
-def _decimals(cell: Cell) -> str:
-    return f"/{_DECIMAL}/"
-
-
 def _finite(bound: Fraction) -> Fraction:
     if decimal_places(bound) is None:
-        raise Unwritable("a bound has no finite decimal")
+        raise UnwritableError("a bound has no finite decimal")
     return bound
 
 
@@ -133,7 +129,7 @@ def _multiples(step: Fraction, *, padded: bool) -> str:
     zeros."""
     places = decimal_places(step)
     if places is None:
-        raise Unwritable("multipleOf has no finite decimal")
+        raise UnwritableError("multipleOf has no finite decimal")
     scaled = int(step * 10**places)
     twos, fives, rest = _smooth(scaled)
     forms = [_endings(2**twos * 5**fives, digits, places, padded=padded) for digits in range(places + 1)]
@@ -143,7 +139,7 @@ def _multiples(step: Fraction, *, padded: bool) -> str:
     for power in prime_powers(rest):
         regex = divisible(power)
         if regex is None:
-            raise Unwritable(f"multipleOf needs a count modulo {power}")
+            raise UnwritableError(f"multipleOf needs a count modulo {power}")
         counted.append(f"/-?{regex}/")
     return f"({' & '.join([shape, *counted])})" if counted else shape
 
@@ -156,7 +152,7 @@ def _endings(period: int, places: int, scale: int, *, padded: bool) -> str:
     twos, fives, _ = _smooth(period)
     suffix = max(twos, fives)
     if suffix > 300 or 10**suffix // period > _MAX_SUFFIXES:
-        raise Unwritable("multipleOf has too many endings")
+        raise UnwritableError("multipleOf has too many endings")
     if suffix <= places:
         ending = _fraction_endings(period, suffix, places)
         return f"(0|[1-9][0-9]*){ending}{tail}"

@@ -92,8 +92,18 @@ DIGIT = of("0123456789")
 WORD = from_ranges([(48, 57), (65, 90), (95, 95), (97, 122)])
 NOT_WORD = complement(WORD)
 SPACE = from_ranges(
-    [(9, 13), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F)]
-    + [(0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)]
+    [
+        (9, 13),
+        (32, 32),
+        (0xA0, 0xA0),
+        (0x1680, 0x1680),
+        (0x2000, 0x200A),
+        (0x2028, 0x2029),
+        (0x202F, 0x202F),
+        (0x205F, 0x205F),
+        (0x3000, 0x3000),
+        (0xFEFF, 0xFEFF),
+    ]
 )
 LINE_END = of("\n\r\u2028\u2029")
 DOT = complement(LINE_END)
@@ -140,7 +150,7 @@ def _categories() -> dict[str, Ranges]:
 
 @cache
 def unicode_property(name: str) -> Ranges | None:
-    """Code points of a ``\\p{...}`` property: general categories, ``ASCII`` and ``Any``; else ``None``."""
+    r"""Code points of a ``\p{...}`` property: general categories, ``ASCII`` and ``Any``; else ``None``."""
     key, _, value = name.rpartition("=")
     if key not in ("", "gc", "General_Category"):
         return None

@@ -7,20 +7,8 @@ from typing import TypeGuard
 
 from interlock.constraints.schema.text import chars
 from interlock.constraints.schema.text.chars import Ranges
-from interlock.constraints.schema.text.lang import (
-    NONE,
-    Alt,
-    And,
-    Cat,
-    Chars,
-    Lang,
-    Matcher,
-    Not,
-    Repeat,
-    Words,
-    both,
-    derive,
-)
+from interlock.constraints.schema.text.lang import NONE, Matcher, both, derive
+from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
 
 _MAX_EXAMPLE = 5000
 
@@ -68,7 +56,9 @@ def is_empty(lang: Lang, max_states: int = 400) -> bool:
 def _has_example(lang: And) -> bool:
     """A cheap guess: a short word of one operand is in the others too."""
     low = max((item.low for item in lang.items if _is_length(item)), default=0)
-    for item in sorted((item for item in lang.items if item.plain and not _is_length(item)), key=lambda i: i.size):
+    for item in sorted(
+        (item for item in lang.items if item.plain and not _is_length(item)), key=lambda i: i.size
+    ):
         for extra in (0, low):
             if extra <= _MAX_EXAMPLE and accepts(lang, example(item, extra)):
                 return True

@@ -1,12 +1,13 @@
-"""ECMA 262 patterns as languages: every string in which the pattern finds a match.
+r"""ECMA 262 patterns as languages: every string in which the pattern finds a match.
 
 Each piece of syntax is translated in front of what follows it (its *continuation*). A continuation is a
 language for each kind of place to its left: the start of the text, after a word character, after another
-character. So ``^``, ``$``, ``\\b`` and look-ahead become intersections of ordinary languages.
+character. So ``^``, ``$``, ``\b`` and look-ahead become intersections of ordinary languages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from interlock.constraints.schema.text import chars
@@ -25,7 +26,6 @@ from interlock.constraints.schema.text.lang import (
     ANY,
     EMPTY,
     NONE,
-    Lang,
     alt,
     both,
     cat,
@@ -34,6 +34,7 @@ from interlock.constraints.schema.text.lang import (
     one_of,
     repeat,
 )
+from interlock.constraints.schema.text.nodes import Lang
 
 START, WORD, OTHER = 0, 1, 2  # kinds of places
 Rest = tuple[Lang, Lang, Lang]  # a continuation, indexed by the kinds
@@ -133,7 +134,7 @@ def _unroll(item: Syntax, low: int, high: int, rest: Rest) -> Rest:
     out = rest
     for _ in range(high - low):
         once = _translate(item, out)
-        out = _checked(_each(lambda p, once=once: either(once[p], rest[p])))  # type: ignore[misc]
+        out = _checked(_uniform(tuple(either(once[place], rest[place]) for place in range(3))))
     for _ in range(low):
         out = _translate(item, out)
     return out
@@ -225,8 +226,8 @@ def _without_edges(syntax: Syntax) -> Syntax:
             return syntax
 
 
-def _each(function: object) -> Rest:
-    langs = [function(place) for place in range(3)]  # type: ignore[operator]
+def _each(function: Callable[[int], Lang]) -> Rest:
+    langs = [function(place) for place in range(3)]
     return _uniform((langs[0], langs[1], langs[2]))
 
 

@@ -1,7 +1,7 @@
-"""ECMA 262 regular expressions: text to syntax tree.
+r"""ECMA 262 regular expressions: text to syntax tree.
 
 Unicode mode, plus what Annex B tolerates where the meaning is not in doubt (a lone ``{`` or ``]``, needless
-escapes of punctuation). Escapes that other dialects give another meaning (``\\A``, ``\\Z``...) are refused.
+escapes of punctuation). Escapes that other dialects give another meaning (``\A``, ``\Z``...) are refused.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from typing import Protocol
 
 from interlock.constraints.schema.text import chars
 from interlock.constraints.schema.text.chars import Ranges
-from interlock.constraints.schema.text.lang import ANY, Alt, And, Cat, Chars, Lang, Not, Repeat, Words
+from interlock.constraints.schema.text.lang import ANY
+from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
 
 _MAX_ESCAPED_RANGES = 24
 _META = set("\\^$.|?*+()[]{}/\"'&~-#")
@@ -58,7 +59,7 @@ def terminal(lang: Lang, spelling: Spelling) -> str:
 
 
 def is_spellable_with_escapes(lang: Lang) -> bool:
-    """Classes of many scattered ranges have no short regex of ``\\uXXXX`` spellings."""
+    r"""Classes of many scattered ranges have no short regex of ``\uXXXX`` spellings."""
     match lang:
         case Chars(ranges=ranges):
             return sum(high > 0x7F for _, high in ranges) <= _MAX_ESCAPED_RANGES
@@ -103,7 +104,9 @@ class _Emitter:
 
     def conjunction(self, items: frozenset[Lang], *, opening: bool, closing: bool) -> str:
         positive = sorted(
-            self.expression(item, opening=opening, closing=closing) for item in items if not isinstance(item, Not)
+            self.expression(item, opening=opening, closing=closing)
+            for item in items
+            if not isinstance(item, Not)
         )
         if not positive:
             positive = [self.regex(ANY, opening=opening, closing=closing)]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from interlock.constraints.schema.text.ecma import search
-from interlock.constraints.schema.text.lang import Lang
+from interlock.constraints.schema.text.nodes import Lang
 
 _LEAP = "(0[48]|[2468][048]|[13579][26])"
 _YEAR = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
@@ -45,9 +45,7 @@ def _ipv6() -> str:
 _IPV6 = _ipv6()
 _ATEXT = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _QUOTED = '"([ !#-\\[\\]-~]|\\\\[ -~])*"'
-_EMAIL = (
-    f"({_ATEXT}(\\.{_ATEXT})*|{_QUOTED})@({_LABEL}(\\.{_LABEL})*|\\[({_IPV4}|IPv6:{_IPV6})\\])"
-)
+_EMAIL = f"({_ATEXT}(\\.{_ATEXT})*|{_QUOTED})@({_LABEL}(\\.{_LABEL})*|\\[({_IPV4}|IPv6:{_IPV6})\\])"
 _UUID = "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
 
 _UCS = (
@@ -77,9 +75,7 @@ def _uri(extra: str, private: str, *, relative: bool) -> str:
 
 _VARNAME = "([A-Za-z0-9_]|%[0-9A-Fa-f]{2})(\\.?([A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*"
 _VARSPEC = f"{_VARNAME}(:[1-9][0-9]{{0,3}}|\\*)?"
-_URI_TEMPLATE = (
-    f"([!#$&(-;=?-\\[\\]_a-z~{_UCS}{_PRIVATE}]|%[0-9A-Fa-f]{{2}}|\\{{[+#./;?&=,!@|]?{_VARSPEC}(,{_VARSPEC})*\\}})*"
-)
+_URI_TEMPLATE = f"([!#$&(-;=?-\\[\\]_a-z~{_UCS}{_PRIVATE}]|%[0-9A-Fa-f]{{2}}|\\{{[+#./;?&=,!@|]?{_VARSPEC}(,{_VARSPEC})*\\}})*"
 _POINTER = "(/([^~/]|~[01])*)*".replace("[^~/]", "[\\0-.0-}\\x7f-\\u{10ffff}]")
 
 PATTERNS: Final[dict[str, str]] = {

@@ -11,14 +11,14 @@ from interlock.constraints.schema.text.chars import Ranges
 from interlock.constraints.schema.text.emit import char_class
 
 _RAW: Final = chars.subtract(chars.from_ranges([(0x20, chars.MAX)]), chars.of('"\\'))
-_SHORT: Final = {'"': '\\x22', "\\": "\\\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+_SHORT: Final = {'"': "\\x22", "\\": "\\\\", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
 _BEYOND_ASCII: Final = chars.from_ranges([(0x7F, chars.MAX)])
 
 
 @dataclass(frozen=True, slots=True)
 class JsonSpelling:
-    """One spelling for each ASCII character, as ``json.dumps`` writes it: raw where JSON allows it, else the
-    short escape, else ``\\u00xx``. Beyond ASCII: raw, or with ``escapes`` also ``\\uxxxx`` (surrogate pairs
+    r"""One spelling for each ASCII character, as ``json.dumps`` writes it: raw where JSON allows it, else the
+    short escape, else ``\u00xx``. Beyond ASCII: raw, or with ``escapes`` also ``\uxxxx`` (surrogate pairs
     where needed), in lower case."""
 
     escapes: bool = True
@@ -44,11 +44,7 @@ def _spell(ranges: Ranges, escapes: bool) -> str:
     short = [code for char, code in _SHORT.items() if chars.contains(ranges, ord(char))]
     if short:
         parts.append(f"\\\\[{''.join(short)}]" if len(short) > 1 else f"\\\\{short[0]}")
-    hexed = [
-        (code, code)
-        for code in range(0x20)
-        if chr(code) not in _SHORT and chars.contains(ranges, code)
-    ]
+    hexed = [(code, code) for code in range(0x20) if chr(code) not in _SHORT and chars.contains(ranges, code)]
     codes = chars.from_ranges(hexed)
     if escapes:
         codes = chars.union(codes, chars.intersect(ranges, _BEYOND_ASCII))

@@ -1,0 +1,54 @@
+"""What the forms of object rules share: the keys of one object, and how a pair is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from interlock.constraints.schema.algebra.objects import Cell, Exists
+from interlock.constraints.schema.algebra.presence import Term
+from interlock.constraints.schema.graph import Value
+from interlock.constraints.schema.lower.syntax import ArgumentSyntax
+from interlock.constraints.schema.lower.writer import Writer
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.nodes import Lang
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one object, ready to be written.
+
+    named: (name, value) in declared order, all possible. others: cells of unnamed keys. unit: what must hold of
+    names and count. groups: independent disjunctions of the same. exists: needs a key of that kind.
+    """
+
+    named: tuple[tuple[str, Value], ...]
+    others: tuple[Cell, ...]
+    unit: Term
+    groups: tuple[tuple[Term, ...], ...]
+    exists: tuple[Exists, ...]
+
+    @property
+    def counts(self) -> bool:
+        """The number of keys matters beyond the required ones."""
+        total = None if self.others else len(self.named)
+        if self.unit.low > len(self.unit.need):
+            return True
+        return self.unit.high is not None and (total is None or self.unit.high < total)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """``key: value`` in symbols."""
+
+    writer: Writer
+    syntax: ArgumentSyntax
+    symbol: Callable[[Value], str]
+
+    def named(self, name: str, value: Value) -> str:
+        return self.of(lang.words([name]), value)
+
+    def of(self, keys: Lang, value: Value) -> str:
+        key = self.writer.terminal(self.syntax.key(keys))
+        colon = self.writer.terminal(self.syntax.key_separator)
+        return f"{key} {colon} {self.symbol(value)}"
