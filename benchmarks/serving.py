@@ -35,7 +35,7 @@ SCHEMA: dict[str, Any] = {
 STOP_IDS = ("2", "0")
 
 
-def bodies(count: int, tokens: int, *, constrained: bool, round_: int) -> list[dict[str, Any]]:
+def bodies(count: int, tokens: int, *, constrained: bool, burst_: str) -> list[dict[str, Any]]:
     """``count`` requests with prompts of their own, so that no prefix cache helps either server."""
     extra: dict[str, Any] = (
         {"response_format": {"type": "json_schema", "json_schema": {"name": "staff", "schema": SCHEMA}}}
@@ -45,7 +45,7 @@ def bodies(count: int, tokens: int, *, constrained: bool, round_: int) -> list[d
     return [
         {
             "model": "demo",
-            "messages": [{"role": "user", "content": f"{round_}.{i}: list the staff of a company as JSON."}],
+            "messages": [{"role": "user", "content": f"{burst_}, {i}: list the staff of a company as JSON."}],
             "temperature": 0,
             "max_tokens": tokens,
             **extra,
@@ -62,7 +62,13 @@ async def measure(urls: dict[str, str], arguments: argparse.Namespace) -> dict[s
         for number in range(arguments.rounds + 1):
             loads = {
                 f"{name}_{kind}": await burst(
-                    url, bodies(concurrency, arguments.tokens, constrained=kind == "constrained", round_=number)
+                    url,
+                    bodies(
+                        concurrency,
+                        arguments.tokens,
+                        constrained=kind == "constrained",
+                        burst_=f"{concurrency}.{number} {kind}",
+                    ),
                 )
                 for name, url in urls.items()
                 for kind in ("free", "constrained")
