@@ -106,6 +106,13 @@ def test_the_port_answers_while_the_model_loads_and_then_says_ready(demo_model: 
         assert httpx.get(f"{url}/v1/models").json()["data"][0]["id"] == demo_model.stem
 
 
+def test_small_answers_do_not_wait_for_the_clients_acknowledgement(demo_model: Path) -> None:
+    with serve(demo_model) as (_process, url), httpx.Client() as client:  # one connection, kept alive
+        took = [client.get(f"{url}/health").elapsed.total_seconds() for _ in range(10)]
+
+    assert min(took[1:]) < 0.03  # a delayed ACK takes 0.04
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,15 +1,18 @@
 """Fields of other servers and of OpenAI that are not in ``wire``: refused or ignored, one table.
 
 A field that would change the output is refused, unless its value is the one that changes nothing. Every
-other unknown field is ignored and named in the response header ``x-interlock-ignored``.
+other unknown field, also of nested objects, is ignored and named in the response header
+``x-interlock-ignored``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from pydantic import BaseModel
 
 from interlock.errors import InterlockError
 
@@ -130,13 +133,29 @@ def refuse_structured_options(extra: Mapping[str, Any]) -> None:
 
 def ignored_header(names: Iterable[str]) -> str:
     """Sorted, separated by commas, safe in a header whatever the client called its fields; bounded."""
-    safe = sorted({quote(name[:MAX_NAME_CHARS], safe="") for name in names})
+    safe = sorted({quote(name[:MAX_NAME_CHARS], safe="[]") for name in names})
     return ", ".join([*safe[:MAX_NAMED], *(["..."] if len(safe) > MAX_NAMED else [])])
 
 
-def ignored(extra: Mapping[str, Any], prefix: str = "") -> tuple[str, ...]:
-    """Names of the fields that were dropped: present, not null, and not in the table."""
-    return tuple(prefix + name for name, value in extra.items() if value is not None and name not in REFUSED)
+def ignored(wire: BaseModel) -> Iterator[str]:
+    """Names of the fields that were dropped: present, not null, and not in the table; those of nested
+    objects with their path, ``messages[].cache_control``."""
+    return (name for name in _unknown(wire, "") if name not in REFUSED)
+
+
+def _unknown(wire: BaseModel, path: str) -> Iterator[str]:
+    for name, value in (wire.model_extra or {}).items():
+        if value is not None:
+            yield path + name
+    for name, field in type(wire).model_fields.items():
+        value = getattr(wire, name)
+        spelling = path + (field.alias or name)
+        if isinstance(value, BaseModel):
+            yield from _unknown(value, f"{spelling}.")
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, BaseModel):
+                    yield from _unknown(item, f"{spelling}[].")
 
 
 def _unsupported(name: str, hint: str | None) -> InterlockError:

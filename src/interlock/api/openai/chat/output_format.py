@@ -47,9 +47,13 @@ def dialect(grammar: str) -> GrammarDialect:
 
 
 def _response_format(wire: WireResponseFormat) -> OutputFormat:
+    _refuse_stray_schema(wire)
     match wire.type:
         case "text":
             return TextFormat()
+        case "json_object" if wire.schema_ is not None:
+            param = "response_format.schema"
+            return JsonSchemaFormat(schema=_schema(wire.schema_, param), param=param)
         case "json_object":
             return JsonObjectFormat()
         case "json_schema":
@@ -59,6 +63,23 @@ def _response_format(wire: WireResponseFormat) -> OutputFormat:
         f"response_format.type `{wire.type[:100]}` is not text, json_object or json_schema",
         param="response_format.type",
     )
+
+
+def _refuse_stray_schema(wire: WireResponseFormat) -> None:
+    """A schema where the type does not read one: dropping it would be a promise broken in silence."""
+    strays: dict[str, dict[str, object]] = {
+        "text": {"json_schema": wire.json_schema, "schema": wire.schema_},
+        "json_object": {"json_schema": wire.json_schema},
+        "json_schema": {"schema": wire.schema_ if wire.json_schema is not None else None},
+    }
+    for name, value in strays.get(wire.type, {}).items():
+        if value is not None:
+            raise InterlockError(
+                "conflicting_parameters",
+                f"response_format.{name} does not belong to response_format.type `{wire.type}`",
+                param=f"response_format.{name}",
+                hint='write {"type": "json_schema", "json_schema": {"name": ..., "schema": ...}}',
+            )
 
 
 def _json_schema(wire: WireResponseFormat) -> OutputFormat:

@@ -55,14 +55,11 @@ def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> ChatCal
         raise InterlockError(
             "invalid_value", "stream_options is only allowed with stream: true", param="stream_options"
         )
-    dropped = ignored(wire.model_extra or {})
-    if options is not None:
-        dropped += ignored(options.model_extra or {}, "stream_options.")
     return ChatCall(
         request=_generate_request(wire, request_id, max_nesting),
         stream=bool(wire.stream),
         include_usage=bool(options and options.include_usage),
-        ignored=ignored_header(dropped),
+        ignored=ignored_header(ignored(wire)),
     )
 
 

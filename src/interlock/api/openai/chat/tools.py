@@ -43,6 +43,14 @@ def _tool(wire: WireTool, path: str) -> Tool:
         raise InterlockError(
             "missing_field", f"{path}.function is missing", param=f"{path}.function", hint=hint
         )
+    for name, value in (("parameters", wire.parameters), ("strict", wire.strict)):
+        if value is not None:  # dropped, the call would not be held to it
+            raise InterlockError(
+                "invalid_tools",
+                f"{path}.{name} is in the wrong place",
+                param=f"{path}.{name}",
+                hint=f"move it to {path}.function.{name}",
+            )
     if wire.defer_loading or function.defer_loading:
         raise InterlockError(
             "unsupported_parameter", "`defer_loading` is not supported", param=f"{path}.defer_loading"

@@ -19,9 +19,9 @@ Schema = InstanceOf[JsonText]
 
 
 class Wire(BaseModel):
-    """A number in a string is no number. Unknown keys of nested objects are ignored."""
+    """A number in a string is no number. Unknown keys are kept to be reported; see ``fields.ignored``."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
 class WireFunction(Wire):
@@ -35,7 +35,10 @@ class WireFunction(Wire):
 class WireTool(Wire):
     type: str
     function: WireFunction | None = None
-    name: Any = None  # where other APIs put it; read for the error message only
+    # where other APIs put them; read for the error message only
+    name: Any = None
+    parameters: Any = None
+    strict: Any = None
     defer_loading: bool | None = None
 
 
@@ -78,7 +81,7 @@ class WireJsonSchema(Wire):
 class WireResponseFormat(Wire):
     type: str
     json_schema: WireJsonSchema | None = None
-    schema_: Any = Field(default=None, alias="schema")  # a common misplacement; for the error message only
+    schema_: Schema | None = Field(default=None, alias="schema")  # of json_object, as other servers have it
 
 
 class WireGrammar(Wire):
@@ -87,8 +90,6 @@ class WireGrammar(Wire):
 
 
 class WireStructuredOutputs(Wire):
-    model_config = ConfigDict(extra="allow")
-
     json_: Schema | None = Field(default=None, alias="json")
     json_object: bool | None = None
     regex: str | None = None
@@ -97,8 +98,6 @@ class WireStructuredOutputs(Wire):
 
 
 class WireStreamOptions(Wire):
-    model_config = ConfigDict(extra="allow")
-
     include_usage: bool | None = None
 
 
@@ -111,8 +110,6 @@ class WireInterlock(Wire):
 
 
 class WireChatRequest(Wire):
-    model_config = ConfigDict(extra="allow")
-
     model: str
     messages: list[WireMessage]
     tools: list[WireTool] | None = None
@@ -150,6 +147,6 @@ _TOOLS: Shape = [{"function": {"parameters": KEPT}}]
 SCHEMAS_AS_TEXT: Shape = {
     "tools": _TOOLS,
     "messages": [{"tools": _TOOLS}],
-    "response_format": {"json_schema": {"schema": KEPT}},
+    "response_format": {"schema": KEPT, "json_schema": {"schema": KEPT}},
     "structured_outputs": {"json": KEPT},
 }

@@ -51,6 +51,20 @@ async def test_ignored_options_inside_stream_options_are_named(api) -> None:
     assert response.headers["x-interlock-ignored"] == "stream_options.include_obfuscation"
 
 
+async def test_ignored_fields_of_nested_objects_are_named_once_with_their_path(api) -> None:
+    parts = [{"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}]
+    user = {"role": "user", "content": parts, "weight": 1, "audio": None}
+    response = await api.chat(
+        messages=[user, user],
+        tools=[{"type": "function", "function": {"name": "f", "returns": {}}}],
+        response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {"x": 1}, "doc": "d"}},
+    )
+    assert response.headers["x-interlock-ignored"] == (
+        "messages[].content[].cache_control, messages[].weight, response_format.json_schema.doc,"
+        " tools[].function.returns"
+    )
+
+
 async def test_nothing_ignored_means_no_header(api) -> None:
     assert "x-interlock-ignored" not in (await api.chat(temperature=0.5)).headers
 

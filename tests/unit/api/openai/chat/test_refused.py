@@ -119,6 +119,34 @@ SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "n", "schema": {
             "unsupported_parameter",
             "tools[0].defer_loading",
         ),
+        # what would be dropped in silence if it stayed where it is
+        ({"tools": [{**TOOL, "strict": True}]}, "invalid_tools", "tools[0].strict"),
+        ({"tools": [{**TOOL, "parameters": {"type": "object"}}]}, "invalid_tools", "tools[0].parameters"),
+        (
+            {"response_format": {**SCHEMA_FORMAT, "type": "text"}},
+            "conflicting_parameters",
+            "response_format.json_schema",
+        ),
+        (
+            {"response_format": {"type": "text", "schema": {}}},
+            "conflicting_parameters",
+            "response_format.schema",
+        ),
+        (
+            {"response_format": {**SCHEMA_FORMAT, "type": "json_object"}},
+            "conflicting_parameters",
+            "response_format.json_schema",
+        ),
+        (
+            {"response_format": {**SCHEMA_FORMAT, "schema": {}}},
+            "conflicting_parameters",
+            "response_format.schema",
+        ),
+        (
+            {"response_format": {"type": "json_object", "schema": 3}},
+            "invalid_schema",
+            "response_format.schema",
+        ),
         # output formats
         ({"response_format": {}}, "missing_field", "response_format.type"),
         ({"response_format": "json"}, "invalid_value", "response_format"),

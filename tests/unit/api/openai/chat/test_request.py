@@ -224,6 +224,11 @@ def test_tool_choices(wire: Any, choice: ToolChoice) -> None:
     [
         ({"response_format": {"type": "text"}}, TextFormat()),
         ({"response_format": {"type": "json_object"}}, JsonObjectFormat()),
+        ({"response_format": {"type": "json_object", "schema": None}}, JsonObjectFormat()),
+        (
+            {"response_format": {"type": "json_object", "schema": {"type": "object"}}},
+            JsonSchemaFormat(schema='{"type": "object"}', param="response_format.schema"),
+        ),
         (
             {
                 "response_format": {
