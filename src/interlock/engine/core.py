@@ -51,7 +51,9 @@ class EngineCore:
         self._compiler = compiler
         self._vocabulary = vocabulary
         self._model_stop_ids = frozenset(vocabulary.stop_ids)
-        self._max_waiting = config.max_waiting
+        self._config = config
+        context_tokens = runner.info.context_tokens
+        self._context_tokens = min(context_tokens, config.max_kv_tokens or context_tokens)
         self._wake = wake
         self._clock = clock
         self._masks = MaskBatch(runner.info.num_slots, vocabulary.size, threads=config.mask_threads)
@@ -116,7 +118,7 @@ class EngineCore:
     def check(self) -> None:
         """Raise ``AssertionError`` if scheduler, cache and requests do not agree."""
         self._scheduler.check()
-        num_scheduled = self._scheduler.num_waiting + self._scheduler.num_running
+        num_scheduled = self._scheduler.num_waiting + self._scheduler.num_running + self._scheduler.num_paused
         assert num_scheduled == len(self._sequences), "a request is not scheduled"
 
     def reset(self, message: str) -> None:
@@ -151,13 +153,16 @@ class EngineCore:
     def _start_afresh(self) -> None:
         self._quarantine = Quarantine()
         self._scheduler = Scheduler(
-            KVCacheManager(self._runner),
+            KVCacheManager(
+                self._runner, max_tokens=self._config.max_kv_tokens, prefix_cache=self._config.prefix_cache
+            ),
             max_batch_tokens=self._runner.info.max_batch_tokens,
-            max_waiting=self._max_waiting,
+            max_waiting=self._config.max_waiting,
+            fairness_tokens=self._config.fairness_tokens,
         )
 
     def _check_request(self, request: EngineRequest) -> None:
-        num_prompt_tokens, context_tokens = len(request.prompt_ids), self._runner.info.context_tokens
+        num_prompt_tokens, context_tokens = len(request.prompt_ids), self._context_tokens
         if request.request_id in self._sequences:
             raise InterlockError("invalid_value", f"request id {request.request_id!r} is in use")
         if num_prompt_tokens == 0 or request.max_tokens < 1:
@@ -175,9 +180,7 @@ class EngineCore:
         sequence = Sequence(
             request=request,
             arrival=self._num_arrivals,
-            max_output_tokens=min(
-                request.max_tokens, self._runner.info.context_tokens - len(request.prompt_ids)
-            ),
+            max_output_tokens=min(request.max_tokens, self._context_tokens - len(request.prompt_ids)),
             deadline=None if request.deadline_s is None else self._clock() + request.deadline_s,
         )
         if request.constraint is not None:
@@ -260,6 +263,7 @@ class EngineCore:
             self._fail(sequence, "matcher_failed", sequence.constraint.error)
             return
         if choice.error is not None:
+            self._scheduler.restart(sequence)  # what made these logits may be in its cache
             self._fail(sequence, choice.error, CATALOG[choice.error].meaning)
             return
         try:
@@ -277,11 +281,11 @@ class EngineCore:
         """A pass failed and its slots hold nothing usable. Compute them again in halves of the batch; who
         fails alone ends."""
         _log.warning("a forward pass over %d sequences failed: %s", len(failed), error)
+        for sequence in failed:
+            self._scheduler.restart(sequence)
         if len(failed) == 1:
             self._fail(failed[0], "forward_failed", str(error))
             return
-        for sequence in failed:
-            self._scheduler.restart(sequence)
         self._quarantine.split(failed)
 
     # ---- outputs
@@ -319,6 +323,7 @@ class EngineCore:
                 failure=failure,
                 is_accepting=committed.is_accepting,
                 num_prompt_tokens=sequence.num_prompt_tokens,
+                num_cached_tokens=sequence.num_cached_tokens or 0,
             )
         )
 

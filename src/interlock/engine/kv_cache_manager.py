@@ -1,37 +1,88 @@
-"""Who holds which slot of the runner's cache."""
+"""Who holds which slot of the runner's cache, and what is left in the free ones."""
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from interlock.engine.placement import Slot, common_prefix, least_valuable, place
 from interlock.engine.sequence import Sequence
 from interlock.runners.base import ModelRunner
 
+_WORTH_WAITING = 32
+"""Tokens by which a prefix must grow for a sequence to wait for it."""
+
 
 class KVCacheManager:
-    """Gives slots to sequences, the lowest first: a runner may need more passes for slots far apart.
+    """Gives slots to sequences. What a sequence leaves in its slot stays there until the room is needed, for
+    sequences that begin alike: they get the slot itself, or a copy where that is cheaper and the runner can.
 
+    max_tokens: most tokens in all slots together, 0 for no limit but theirs; drafts come on top of it.
     The only caller of the runner's slot operations, so never to be used while a forward pass is in flight.
     """
 
-    def __init__(self, runner: ModelRunner) -> None:
+    def __init__(self, runner: ModelRunner, *, max_tokens: int = 0, prefix_cache: bool = True) -> None:
         self._runner = runner
-        self._free = list(range(runner.info.num_slots))  # a heap
-        self._holders: dict[int, Sequence] = {}
+        self._info = runner.info
+        self._max_tokens = max_tokens or self._info.num_slots * self._info.context_tokens
+        self._prefix_cache = prefix_cache
+        self._slots = [Slot(index) for index in range(self._info.num_slots)]
+        self._num_allocations = 0
+
+    @property
+    def num_slots(self) -> int:
+        return len(self._slots)
 
     @property
     def num_free_slots(self) -> int:
-        return len(self._free)
+        return sum(slot.holder is None for slot in self._slots)
+
+    @property
+    def is_over_limit(self) -> bool:
+        """The running sequences need more tokens than there may be."""
+        return self._num_held_tokens() > self._max_tokens
+
+    def has_room_for(self, sequence: Sequence, without: Collection[Sequence] = ()) -> bool:
+        """Whether ``sequence`` could run now, or if those of ``without`` did not."""
+        is_slot_free = bool(without) or self.num_free_slots > 0
+        return is_slot_free and self._num_held_tokens(without) + len(sequence.token_ids) <= self._max_tokens
+
+    def is_prefix_coming(self, sequence: Sequence) -> bool:
+        """Whether a running sequence is about to compute tokens that ``sequence`` begins with, so that it
+        would do better to wait and copy them."""
+        if not (self._prefix_cache and self._info.capabilities.prefix_copy):
+            return False
+        limit = len(sequence.token_ids) - 1
+        worth_it = self._info.copy_cost_tokens + _WORTH_WAITING
+        coming = worth_it - 1
+        for slot in self._slots:
+            holder = slot.holder
+            if holder is not None and holder.num_pending_tokens > 1 and holder.order < sequence.order:
+                known = holder.token_ids
+                coming = max(coming, common_prefix(known, sequence.token_ids, min(limit, len(known))))
+        if coming < worth_it:
+            return False
+        return coming >= worth_it + max(slot.common_prefix(sequence.token_ids, limit) for slot in self._slots)
 
     def allocate(self, sequence: Sequence) -> bool:
-        """Give ``sequence`` an empty slot; False when there is none."""
-        if not self._free:
+        """Give ``sequence`` a slot, with as many of its tokens computed as can be had; False when there is none."""
+        self._num_allocations += 1
+        limit = (
+            len(sequence.token_ids) - 1 if self._prefix_cache else 0
+        )  # the logits of the last one are wanted
+        placement = place(self._slots, sequence.token_ids, limit, self._info, self._num_allocations)
+        if placement is None:
             return False
-        slot = heapq.heappop(self._free)
-        self._holders[slot] = sequence
-        sequence.slot = slot
-        self.clear(sequence)
+        slot, source, num_cached = placement.slot, placement.source, placement.num_cached_tokens
+        if source is None:
+            self._runner.truncate(slot.index, num_cached)
+        else:
+            self._runner.copy_prefix(source.index, slot.index, num_cached)
+            source.last_use = self._num_allocations
+        slot.holder = sequence
+        slot.left = []
+        sequence.slot = slot.index
+        sequence.num_computed_tokens = num_cached
+        self.trim()
         return True
 
     def clear(self, sequence: Sequence) -> None:
@@ -44,14 +95,30 @@ class KVCacheManager:
         """Take the slot of ``sequence`` back; nothing to do without one."""
         if sequence.slot is None:
             return
-        del self._holders[sequence.slot]
-        heapq.heappush(self._free, sequence.slot)
+        slot = self._slots[sequence.slot]
+        slot.holder = None
+        slot.left = sequence.token_ids[: sequence.num_computed_tokens] if self._prefix_cache else []
+        slot.last_use = self._num_allocations
         sequence.slot = None
         sequence.num_computed_tokens = 0
+
+    def trim(self) -> None:
+        """Drop left-overs that are over the limit together with what the running sequences need."""
+        excess = self._num_held_tokens() + sum(len(slot.left) for slot in self._slots) - self._max_tokens
+        while excess > 0 and (slot := least_valuable(self._slots, self._num_allocations)) is not None:
+            self._runner.truncate(slot.index, 0)
+            excess -= len(slot.left)
+            slot.left = []
 
     def check(self, running: Iterable[Sequence]) -> None:
         """Raise ``AssertionError`` unless every slot is free or held by exactly one of ``running``."""
         held = {sequence.slot: sequence for sequence in running}
-        assert held == self._holders, f"slots {sorted(self._holders)} do not match the running sequences"
-        slots = sorted([*self._free, *self._holders])
-        assert slots == list(range(self._runner.info.num_slots)), f"slots lost or doubled: {slots}"
+        holders = {slot.index: slot.holder for slot in self._slots if slot.holder is not None}
+        assert held == holders, f"slots {sorted(holders)} do not match the running sequences"
+        for slot in self._slots:
+            assert slot.holder is None or not slot.left, f"slot {slot.index} is held and has left-overs"
+
+    def _num_held_tokens(self, without: Collection[Sequence] = ()) -> int:
+        """Tokens that the running sequences need, computed or not."""
+        holders = (slot.holder for slot in self._slots)
+        return sum(len(holder.token_ids) for holder in holders if holder is not None and holder not in without)

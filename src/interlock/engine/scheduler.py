@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -29,24 +30,33 @@ class Chunk:
 
 
 class Scheduler:
-    """Holds every unfinished sequence, in exactly one of three places: waiting for its grammar, waiting
-    for a slot, running.
+    """Holds every unfinished sequence, in exactly one of four places: waiting for its grammar, waiting
+    for a slot, running, paused.
 
     Decoding sequences go first, one token each, the one served longest ago first; what is left of the
     budget goes to prompts by priority and arrival. A share of the budget is kept for each kind, so
     neither can starve the other.
+
+    A running sequence is preempted for one of higher priority, for one of its own after ``fairness_tokens``
+    (0: never), and when the cache is full. It replays prompt and output when its turn comes again. A turn is at
+    least as long as what had to be replayed for it, so replays cost no more than generating did.
     """
 
-    def __init__(self, kv: KVCacheManager, *, max_batch_tokens: int, max_waiting: int) -> None:
+    def __init__(
+        self, kv: KVCacheManager, *, max_batch_tokens: int, max_waiting: int, fairness_tokens: int = 0
+    ) -> None:
         if max_batch_tokens < 2:
             raise ValueError(f"max_batch_tokens is {max_batch_tokens}; a step needs room for 2 tokens")
         self._kv = kv
         self._max_batch_tokens = max_batch_tokens
         self._prefill_share = max(1, max_batch_tokens // _PREFILL_DIVISOR)
         self._max_waiting = max_waiting
+        self._turn_tokens = fairness_tokens or math.inf
+        self._last_arrival = 0
         self._without_grammar: set[Sequence] = set()
         self._waiting: list[Sequence] = []  # sorted by Sequence.order
         self._running: list[Sequence] = []  # who waits longest for a turn comes first
+        self._paused: set[Sequence] = set()
 
     @property
     def num_waiting(self) -> int:
@@ -55,6 +65,10 @@ class Scheduler:
     @property
     def num_running(self) -> int:
         return len(self._running)
+
+    @property
+    def num_paused(self) -> int:
+        return len(self._paused)
 
     @property
     def has_work(self) -> bool:
@@ -66,6 +80,7 @@ class Scheduler:
         code ``overloaded`` when too many wait already."""
         if self.num_waiting - self._kv.num_free_slots >= self._max_waiting:
             raise InterlockError("overloaded", f"{self.num_waiting} requests are waiting; try again later")
+        self._last_arrival = max(self._last_arrival, sequence.arrival)
         if sequence.status is SequenceStatus.WAITING_FOR_GRAMMAR:
             self._without_grammar.add(sequence)
         else:
@@ -74,13 +89,13 @@ class Scheduler:
     def grammar_ready(self, sequence: Sequence) -> None:
         """A sequence that waited for its grammar may run now, at its place by arrival."""
         self._without_grammar.remove(sequence)
-        sequence.status = SequenceStatus.WAITING
-        bisect.insort(self._waiting, sequence, key=_order)
+        self._enqueue(sequence)
 
     def schedule(self, only: Collection[Sequence] | None = None) -> list[Chunk]:
         """The chunks of the next step, at most the budget in tokens, at most one for a sequence.
         ``only`` restricts the step to some of the running sequences."""
         if only is None:
+            self._keep_to_limit()
             self._admit()
         candidates = self._running if only is None else [one for one in self._running if one in only]
         decodes = [sequence for sequence in candidates if sequence.num_pending_tokens == 1]
@@ -90,6 +105,29 @@ class Scheduler:
         if prefills:
             chunks += self._schedule_prefills(prefills, min(room, self._prefill_share) if chunks else room)
         return chunks
+
+    def preempt(self, sequence: Sequence) -> None:
+        """Take the slot of a running sequence; it goes on when there is room again."""
+        self._running.remove(sequence)
+        self._kv.free(sequence)
+        sequence.num_preemptions += 1
+        self._enqueue(sequence)
+
+    def pause(self, sequence: Sequence) -> None:
+        """Let a sequence neither run nor wait for a slot until ``unpause``. Nothing to do for one that waits
+        for its grammar."""
+        if sequence.status is SequenceStatus.RUNNING:
+            self.preempt(sequence)
+        if sequence.status is SequenceStatus.WAITING:
+            self._waiting.remove(sequence)
+            self._paused.add(sequence)
+            sequence.status = SequenceStatus.PAUSED
+
+    def unpause(self, sequence: Sequence) -> None:
+        """Let a paused sequence go on; nothing to do for others."""
+        if sequence.status is SequenceStatus.PAUSED:
+            self._paused.remove(sequence)
+            self._enqueue(sequence)
 
     def restart(self, sequence: Sequence) -> None:
         """Compute all tokens of a running sequence again."""
@@ -105,6 +143,8 @@ class Scheduler:
             case SequenceStatus.RUNNING:
                 self._running.remove(sequence)
                 self._kv.free(sequence)
+            case SequenceStatus.PAUSED:
+                self._paused.remove(sequence)
         sequence.status = SequenceStatus.FINISHED
 
     def check(self) -> None:
@@ -114,6 +154,7 @@ class Scheduler:
             (SequenceStatus.WAITING_FOR_GRAMMAR, self._without_grammar),
             (SequenceStatus.WAITING, self._waiting),
             (SequenceStatus.RUNNING, self._running),
+            (SequenceStatus.PAUSED, self._paused),
         )
         for status, sequences in places:
             assert len(set(sequences)) == len(sequences), f"a sequence is {status.value} twice"
@@ -123,11 +164,54 @@ class Scheduler:
                 assert 0 <= sequence.num_computed_tokens < len(sequence.token_ids)
         assert self._waiting == sorted(self._waiting, key=_order), "the queue is out of order"
 
+    def _enqueue(self, sequence: Sequence) -> None:
+        sequence.status = SequenceStatus.WAITING
+        bisect.insort(self._waiting, sequence, key=_order)
+
+    def _keep_to_limit(self) -> None:
+        """Preempt the last ones until what the others need fits the cache."""
+        while self._kv.is_over_limit and len(self._running) > 1:
+            self.preempt(max(self._running, key=_order))
+        self._kv.trim()
+
     def _admit(self) -> None:
-        while self._waiting and self._kv.allocate(self._waiting[0]):
-            sequence = self._waiting.pop(0)
-            sequence.status = SequenceStatus.RUNNING
+        """Give slots to the first ones in the queue, but not to who had better wait for a prefix."""
+        for sequence in self._waiting[: self._kv.num_slots]:
+            if self._kv.is_prefix_coming(sequence):
+                continue
+            if not self._make_room_for(sequence):
+                return
+            self._kv.allocate(sequence)
+            self._waiting.remove(sequence)
             self._running.append(sequence)
+            sequence.status = SequenceStatus.RUNNING
+            turn = max(self._turn_tokens, len(sequence.token_ids))
+            sequence.turn_ends_at = sequence.num_output_tokens + turn
+            if sequence.num_cached_tokens is None:
+                sequence.num_cached_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
+
+    def _make_room_for(self, sequence: Sequence) -> bool:
+        """Preempt who has to give way to ``sequence``, where that makes room for it."""
+        if self._kv.has_room_for(sequence):
+            return True
+        victims = self._victims(sequence)
+        if not self._kv.has_room_for(sequence, without=victims):
+            return False
+        for victim in victims:
+            if victim.request.priority == sequence.request.priority:
+                victim.arrival = self._last_arrival
+            self.preempt(victim)
+            if self._kv.has_room_for(sequence):
+                break
+        return True
+
+    def _victims(self, sequence: Sequence) -> list[Sequence]:
+        """Who gives way to ``sequence``, the first to do so first."""
+        priority = sequence.request.priority
+        lower = [one for one in self._running if one.request.priority < priority]
+        equal = [one for one in self._running if one.request.priority == priority]
+        equal = [one for one in equal if one.num_output_tokens >= one.turn_ends_at]
+        return sorted(lower, key=_order, reverse=True) + sorted(equal, key=_order)
 
     def _schedule_decodes(self, decodes: list[Sequence], *, reserve: int) -> list[Chunk]:
         room = self._max_batch_tokens - reserve

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,12 @@ if TYPE_CHECKING:
 
 
 class SequenceStatus(enum.Enum):
-    """Where a sequence stands. Only ``RUNNING`` holds a slot."""
+    """Where a sequence stands. Only ``RUNNING`` holds a slot; ``PAUSED`` waits for its reader."""
 
     WAITING_FOR_GRAMMAR = "waiting_for_grammar"
     WAITING = "waiting"
     RUNNING = "running"
+    PAUSED = "paused"
     FINISHED = "finished"
 
 
@@ -26,11 +28,15 @@ class SequenceStatus(enum.Enum):
 class Sequence:
     """A request being generated. Compared by identity.
 
-    arrival: rank of arrival; earlier is smaller. deadline: on the monotonic clock, ``None`` for none.
+    arrival: rank in the queue, at first by arrival; earlier is smaller. deadline: on the monotonic clock,
+        ``None`` for none.
     max_output_tokens: what the request and the context allow together, at least 1.
     token_ids: prompt, then output. slot: where the runner keeps its cache, while running.
     num_computed_tokens: how many of ``token_ids`` are in that cache; going back to 0 replays prompt and
         committed output, and nothing else of the sequence changes.
+    num_cached_tokens: prompt tokens that were in the cache already when it first ran, ``None`` before that.
+    turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
+    num_preemptions: times that it lost its slot.
     """
 
     request: EngineRequest
@@ -43,6 +49,9 @@ class Sequence:
     penalties: PenaltyState | None = None
     slot: int | None = None
     num_computed_tokens: int = 0
+    num_cached_tokens: int | None = None
+    turn_ends_at: float = math.inf
+    num_preemptions: int = 0
 
     def __post_init__(self) -> None:
         self.token_ids.extend(self.request.prompt_ids)

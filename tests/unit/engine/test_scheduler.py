@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from interlock.core.engine import EngineRequest
@@ -11,10 +13,10 @@ from interlock.errors import InterlockError
 from interlock.runners.fake import FakeRunner
 
 
-def make_scheduler(*, slots: int = 4, budget: int = 16, max_waiting: int = 8) -> Scheduler:
-    return Scheduler(
-        KVCacheManager(FakeRunner(300, slots=slots)), max_batch_tokens=budget, max_waiting=max_waiting
-    )
+def make_scheduler(*, slots: int = 4, budget: int = 16, max_kv_tokens: int = 0, **options: Any) -> Scheduler:
+    """Nothing is really computed, so nothing can be reused."""
+    kv = KVCacheManager(FakeRunner(300, slots=slots), max_tokens=max_kv_tokens, prefix_cache=False)
+    return Scheduler(kv, max_batch_tokens=budget, **({"max_waiting": 8} | options))
 
 
 def make_sequence(
@@ -116,7 +118,7 @@ def test_too_many_waiting_requests_are_refused():
     scheduler.check()
 
 
-@pytest.mark.parametrize("status", list(SequenceStatus)[:3])
+@pytest.mark.parametrize("status", list(SequenceStatus)[:4])
 def test_a_removed_sequence_leaves_nothing_behind(status: SequenceStatus):
     scheduler = make_scheduler(slots=1)
     if status is SequenceStatus.WAITING:
@@ -125,6 +127,8 @@ def test_a_removed_sequence_leaves_nothing_behind(status: SequenceStatus):
     sequence = make_sequence("a", 20, arrival=1, grammar=status is SequenceStatus.WAITING_FOR_GRAMMAR)
     scheduler.add(sequence)
     scheduler.schedule()
+    if status is SequenceStatus.PAUSED:
+        scheduler.pause(sequence)
     assert sequence.status is status
     scheduler.remove(sequence)
     scheduler.check()
