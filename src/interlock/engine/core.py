@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 
 from interlock import log
@@ -13,13 +13,13 @@ from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.mask_batch import MaskBatch
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
-from interlock.constraints.state import ConstraintState
 from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats, TokenLogprob
 from interlock.core.tokenizer import Vocabulary
 from interlock.engine.batch import sampling_row, step_batch
 from interlock.engine.commit import Committed, commit
 from interlock.engine.kv_cache_manager import KVCacheManager
 from interlock.engine.quarantine import Quarantine
+from interlock.engine.resume import resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
 from interlock.engine.sequence import Sequence, SequenceStatus
 from interlock.engine.step_stats import StepStats
@@ -76,6 +76,11 @@ class EngineCore:
         return not (self._sequences or self._outputs)
 
     @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and output of one request."""
+        return self._context_tokens
+
+    @property
     def next_deadline(self) -> float:
         """No request times out before this moment of the clock."""
         return self._next_deadline
@@ -86,6 +91,7 @@ class EngineCore:
         self._check_request(request)
         sequence = self._new_sequence(request)
         self._scheduler.add(sequence)
+        self._stats.num_resumed += bool(request.resume_ids)
         self._sequences[request.request_id] = sequence
         if sequence.deadline is not None:
             self._next_deadline = min(self._next_deadline, sequence.deadline)
@@ -98,6 +104,23 @@ class EngineCore:
         sequence = self._sequences.get(request_id)
         if sequence is not None:
             self._finish(sequence, Committed(finish_reason="abort"))
+
+    def preempt(self, request_id: str) -> None:
+        """Take the slot of a request, which goes on when there is room again. Nothing to do for one that does
+        not run."""
+        sequence = self._sequences.get(request_id)
+        if sequence is not None and sequence.status is SequenceStatus.RUNNING:
+            self._scheduler.preempt(sequence)
+
+    def pause(self, request_ids: Iterable[str]) -> None:
+        """Let requests make no tokens until ``unpause``. Unknown ids are ignored."""
+        for sequence in self._known(request_ids):
+            self._scheduler.pause(sequence)
+
+    def unpause(self, request_ids: Iterable[str]) -> None:
+        """Let paused requests go on. Unknown ids are ignored."""
+        for sequence in self._known(request_ids):
+            self._scheduler.unpause(sequence)
 
     def fail_all(self, code: str, message: str) -> None:
         """End every request with an error."""
@@ -126,6 +149,7 @@ class EngineCore:
         Needs a runner that still works."""
         for sequence in self._sequences.values():
             sequence.status = SequenceStatus.FINISHED
+            self._stats.count_end(sequence)
             self._emit(sequence, Committed(finish_reason="error"), failure=_failure("internal_error", message))
         self._sequences.clear()
         self._start_afresh()
@@ -133,13 +157,18 @@ class EngineCore:
     def stats(self) -> EngineStats:
         """Counters since the start, and what is running now."""
         grammars = self._compiler.stats()
+        unfinished = self._sequences.values()
         return EngineStats(
             num_waiting=self._scheduler.num_waiting,
             num_running=self._scheduler.num_running,
             num_slots=self._runner.info.num_slots,
             num_steps=self._stats.num_steps,
             num_prompt_tokens=self._stats.num_prompt_tokens,
+            num_cached_tokens=self._stats.num_cached_tokens
+            + sum(one.num_cached_tokens or 0 for one in unfinished),
             num_generated_tokens=self._stats.num_generated_tokens,
+            num_preempted=self._stats.num_preempted + sum(one.num_preemptions for one in unfinished),
+            num_resumed=self._stats.num_resumed,
             num_grammar_compiles=grammars.num_compiles,
             num_grammar_cache_hits=grammars.num_hits,
             grammar_cache_bytes=grammars.cache_bytes,
@@ -149,6 +178,9 @@ class EngineCore:
         )
 
     # ---- requests in
+
+    def _known(self, request_ids: Iterable[str]) -> list[Sequence]:
+        return [self._sequences[name] for name in request_ids if name in self._sequences]
 
     def _start_afresh(self) -> None:
         self._quarantine = Quarantine()
@@ -172,8 +204,11 @@ class EngineCore:
                 "context_length_exceeded",
                 f"the prompt has {num_prompt_tokens} tokens; the context holds {context_tokens} with the output",
             )
-        if min(request.prompt_ids) < 0 or max(request.prompt_ids) >= self._vocabulary.size:
-            raise InterlockError("invalid_value", f"prompt ids must be in 0..{self._vocabulary.size - 1}")
+        ids = request.prompt_ids + request.resume_ids
+        if min(ids) < 0 or max(ids) >= self._vocabulary.size:
+            raise InterlockError("invalid_value", f"token ids must be in 0..{self._vocabulary.size - 1}")
+        if len(request.resume_ids) >= min(request.max_tokens, context_tokens - num_prompt_tokens):
+            raise InterlockError("invalid_value", "a request that is resumed needs room for one more token")
 
     def _new_sequence(self, request: EngineRequest) -> Sequence:
         self._num_arrivals += 1
@@ -186,7 +221,7 @@ class EngineCore:
         if request.constraint is not None:
             sequence.status = SequenceStatus.WAITING_FOR_GRAMMAR
         elif request.thinking is not None:
-            sequence.constraint = ConstraintState(None, thinking=request.thinking)
+            sequence.constraint = resumed_constraint(request, None)
         return sequence
 
     def _on_compiled(self, sequence: Sequence, grammar: Future[CompiledGrammar]) -> None:
@@ -201,13 +236,13 @@ class EngineCore:
             if sequence.status is SequenceStatus.FINISHED:
                 continue
             try:
-                matcher = grammar.result().matcher()
+                constraint = resumed_constraint(sequence.request, grammar.result().matcher())
             except InterlockError as error:
                 self._fail(sequence, error.code, error.message)
             except MatcherError as error:
                 self._fail(sequence, "matcher_failed", str(error))
             else:
-                sequence.constraint = ConstraintState(matcher, thinking=sequence.request.thinking)
+                sequence.constraint = constraint
                 self._scheduler.grammar_ready(sequence)
 
     def _expire(self) -> None:
@@ -300,6 +335,7 @@ class EngineCore:
         """Free everything ``sequence`` holds and emit its last output."""
         self._scheduler.remove(sequence)
         del self._sequences[sequence.request_id]
+        self._stats.count_end(sequence)
         if sequence.constraint is not None:
             sequence.constraint.close()
         self._emit(sequence, committed, logprob, failure)

@@ -56,6 +56,8 @@ class Sequence:
     def __post_init__(self) -> None:
         self.token_ids.extend(self.request.prompt_ids)
         self.penalties = PenaltyState.of(self.request.sampling, self.request.prompt_ids)
+        for token_id in self.request.resume_ids:
+            self.append(token_id)
 
     @property
     def request_id(self) -> str:

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from interlock.engine.scheduler import Chunk
+from interlock.engine.sequence import Sequence
 
 
 @dataclass(slots=True)
 class StepStats:
-    """Times in seconds. ``forward_s`` runs from launch to selection, and holds ``mask_s``."""
+    """Times in seconds. ``forward_s`` runs from launch to selection, and holds ``mask_s``. What requests count
+    themselves is added when they end."""
 
     num_steps: int = 0
     num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
     num_generated_tokens: int = 0
+    num_preempted: int = 0
+    num_resumed: int = 0
     step_s: float = 0.0
     forward_s: float = 0.0
     mask_s: float = 0.0
@@ -37,3 +42,8 @@ class StepStats:
         for chunk in chunks:
             missing = chunk.sequence.num_prompt_tokens - chunk.sequence.num_computed_tokens
             self.num_prompt_tokens += max(0, min(missing, chunk.num_tokens))
+
+    def count_end(self, sequence: Sequence) -> None:
+        """A request has ended."""
+        self.num_cached_tokens += sequence.num_cached_tokens or 0
+        self.num_preempted += sequence.num_preemptions
