@@ -18,6 +18,7 @@ from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineOutput, EngineRequest
 from interlock.core.sampling import SamplingParams
 from interlock.engine.core import EngineCore
+from interlock.runners.base import RunnerCapabilities
 from interlock.runners.fake import FakeRunner, Faults, LogitsSource, WantedLogits
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
@@ -51,6 +52,9 @@ class Bench:
         budget: int = 16,
         context_tokens: int = 256,
         max_waiting: int = 16,
+        copy_cost_tokens: int = 0,
+        capabilities: RunnerCapabilities | None = None,
+        **config: Any,
     ) -> None:
         self.runner = FakeRunner(
             TOKENIZER.vocabulary.size,
@@ -59,6 +63,8 @@ class Bench:
             slots=slots,
             max_batch_tokens=budget,
             context_tokens=context_tokens,
+            copy_cost_tokens=copy_cost_tokens,
+            capabilities=capabilities,
         )
         self.provider = GatedProvider()
         self.compiler = GrammarCompiler(self.provider, GrammarCache(1 << 20))
@@ -68,7 +74,7 @@ class Bench:
             self.runner,
             self.compiler,
             TOKENIZER.vocabulary,
-            EngineConfig(model=Path("none"), runner="fake", max_waiting=max_waiting),
+            EngineConfig(model=Path("none"), runner="fake", max_waiting=max_waiting, **config),
             wake=self.woken.set,
             clock=lambda: self.now,
         )
@@ -89,11 +95,18 @@ class Bench:
 
     def step(self) -> list[EngineOutput]:
         outputs = self.core.step()
-        self.core.check()
+        self.check()
         for output in outputs:
             assert not self.finish(output.request_id), "an output after the last one"
             self.outputs[output.request_id].append(output)
         return outputs
+
+    def check(self) -> None:
+        """The integrity checks, and that every cache holds what it is taken to hold."""
+        self.core.check()
+        for slot in self.core._scheduler._kv._slots:
+            known = slot.left if slot.holder is None else slot.holder.token_ids[: slot.num_tokens]
+            assert list(self.runner.tokens(slot.index)[: slot.num_tokens]) == known
 
     def run(self) -> None:
         """Step until every request has ended."""

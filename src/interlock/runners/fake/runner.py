@@ -31,9 +31,13 @@ class Faults:
     gate_timeout_s: float = 30.0
 
 
+_EVERYTHING = RunnerCapabilities(partial_rollback=True, prefix_copy=True, bit_identical=True)
+
+
 class FakeRunner:
     """A ``ModelRunner`` that has everything but a model; see ``LogitsSource`` for its logits.
 
+    capabilities: to do without some of what it can. ``num_launches`` and ``num_computed_tokens`` count.
     Strict: it raises ``ValueError`` for every call that breaks a rule of the protocol. A pass has no thread:
     it takes place inside ``select`` or ``discard``. After a failed pass the slots of its batch are empty.
     """
@@ -48,6 +52,8 @@ class FakeRunner:
         max_batch_tokens: int = 512,
         faults: Faults | None = None,
         name: str = "fake",
+        copy_cost_tokens: int = 0,
+        capabilities: RunnerCapabilities | None = None,
     ) -> None:
         self._info = RunnerInfo(
             name=name,
@@ -55,7 +61,8 @@ class FakeRunner:
             num_slots=slots,
             context_tokens=context_tokens,
             max_batch_tokens=max_batch_tokens,
-            capabilities=RunnerCapabilities(partial_rollback=True, prefix_copy=True, bit_identical=True),
+            capabilities=capabilities or _EVERYTHING,
+            copy_cost_tokens=copy_cost_tokens,
         )
         self._logits = logits or UniformLogits(num_logits)
         self._table = SlotTable(
@@ -68,6 +75,7 @@ class FakeRunner:
         self._digests: list[list[int]] = [[0] for _ in range(slots)]  # one more than tokens
         self._in_flight = False
         self._closed = False
+        self.num_computed_tokens = 0
         self.faults = faults or Faults()
         self.num_launches = 0
 
@@ -79,6 +87,7 @@ class FakeRunner:
         self._check_idle()
         runs = self._table.check(batch)
         self._table.advance(runs)
+        self.num_computed_tokens += len(batch.token_ids)
         token_ids = batch.token_ids.tolist()
         for run in runs:
             self._extend(run.slot, token_ids[run.start : run.end])
@@ -88,12 +97,16 @@ class FakeRunner:
 
     def truncate(self, slot: int, num_tokens: int) -> None:
         self._check_idle()
+        if num_tokens not in (0, self._table.length(slot)) and not self._info.capabilities.partial_rollback:
+            raise ValueError("this runner's memory cannot be cut")
         self._table.truncate(slot, num_tokens)
         del self._tokens[slot][num_tokens:]
         del self._digests[slot][num_tokens + 1 :]
 
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> None:
         self._check_idle()
+        if not self._info.capabilities.prefix_copy:
+            raise ValueError("this runner's memory cannot be copied")
         self._table.copy_prefix(source, target, num_tokens)
         self._tokens[target] = self._tokens[source][:num_tokens]
         self._digests[target] = self._digests[source][: num_tokens + 1]
