@@ -92,7 +92,10 @@ class _Lowering:
         self._names: dict[object, str] = {}
         self._user_grammars: list[str] = []
         self._notes: list[str] = []
-        self._pieces = prefix_free(text for node in walk(spec.root) if (text := self._fixed(node)))
+        self._split = re.compile(
+            "|".join(map(re.escape, sorted(special_tokens, key=len, reverse=True))) or "(?!)"
+        )
+        self._pieces = prefix_free(text for node in walk(spec.root) for text in self._fixed_texts(node))
 
     def run(self) -> LoweredConstraint:
         start = self._node(self._spec.root)
@@ -140,9 +143,14 @@ class _Lowering:
                 return _join([*parts, self._free_then(item, rest)])
             if rest and _ends_free(item):
                 return _join([*parts, self._distributed(item, rest)])
-            whole = whole_head and position == 0 and self._fixed(item)
-            parts.append(quote(self._fixed(item)) if whole else self._node(item))
+            parts.append(self._whole(item) if whole_head and position == 0 else self._node(item))
         return _join(parts)
+
+    def _whole(self, node: Node) -> str:
+        """``node``, its fixed text not split."""
+        if not isinstance(node, Text | Marker):
+            return self._node(node)
+        return _join([self._special(text) if special else quote(text) for text, special in self._parts(node)])
 
     def _alternative(self, items: tuple[Node, ...], rest: tuple[Node, ...] = ()) -> str:
         options = [(*_flat(item), *rest) for item in items]
@@ -166,10 +174,15 @@ class _Lowering:
     # free text and what follows it
 
     def _free_text(self, node: FreeText) -> str:
-        if not node.excludes:
-            return _ANY
-        alternatives = "|".join(escape_regex(text) for text in node.excludes)
-        return f"{_ANY} & ~/(?s:.*)({alternatives})(?s:.*)/"
+        """Ordinary text never contains a special token, so markers with one need no exclusion."""
+        excludes = [text for text in node.excludes if not self._split.search(text)]
+        parts = [_ANY]
+        if excludes:
+            alternatives = "|".join(escape_regex(text) for text in excludes)
+            parts.append(f"~/(?s:.*)({alternatives})(?s:.*)/")
+        if node.begins_not:
+            parts.append(f"~/[ \\t\\r\\n]*{escape_regex(node.begins_not)}(?s:.*)/")
+        return " & ".join(parts)
 
     def _free_then(self, free: FreeText, rest: tuple[Node, ...]) -> str:
         """``free`` up to the first occurrence of what ``rest`` begins with, and ``rest``."""
@@ -177,8 +190,8 @@ class _Lowering:
             return self._node(free)
         head, tail = rest[0], rest[1:]
         match head:
-            case Marker() if head.text in self._special_tokens:
-                return _join([self._node(free), self._literal(head), self._tail(tail)])
+            case Marker() if self._split.search(head.text):
+                return self._free_then_special(free, head, tail)
             case Text(text=text) | Marker(text=text):
                 until = self._named("T", ("until", free, text), f"({self._free_text(free)}) {quote(text)}")
                 lazy = self._named("r", ("lazy", free, text), until, "[lazy]")
@@ -191,6 +204,15 @@ class _Lowering:
                 return self._rule([self._free_then(free, (*option, *tail)) for option in _unrolled(head)])
             case _:
                 raise _ambiguous(f"a {type(head).__name__}")
+
+    def _free_then_special(self, free: FreeText, marker: Marker, tail: tuple[Node, ...]) -> str:
+        """Up to a marker that contains a special token: that token ends the text, whatever the text is."""
+        (text, special), *rest = self._parts(marker)
+        spelt = [self._special(part) if is_special else self._plain(part) for part, is_special in rest]
+        if special:
+            return _join([self._node(free), self._special(text), *spelt, self._tail(tail)])
+        until = self._named("T", ("up to", free, text), f"({self._free_text(free)}) {quote(text)}")
+        return _join([until, *spelt, self._tail(tail)])
 
     def _distributed(self, item: Node, rest: tuple[Node, ...]) -> str:
         """``item``, which may end in free text, followed by ``rest``."""
@@ -209,10 +231,26 @@ class _Lowering:
     # leaves
 
     def _literal(self, node: Text | Marker) -> str:
-        if isinstance(node, Marker) and node.text in self._special_tokens:
-            by_name = _SPECIAL.fullmatch(node.text) is not None
-            return node.text if by_name else f"<[{self._special_tokens[node.text]}]>"
-        return " ".join(quote(piece) for piece in self._pieces.get(node.text, ()))
+        return _join(
+            [self._special(text) if special else self._plain(text) for text, special in self._parts(node)]
+        )
+
+    def _parts(self, node: Text | Marker) -> list[tuple[str, bool]]:
+        """The text of ``node`` cut around special tokens, each part with whether it is one."""
+        if isinstance(node, Text):
+            return [(node.text, False)] if node.text else []
+        parts, start = [], 0
+        for match in self._split.finditer(node.text):
+            parts += [(node.text[start : match.start()], False), (match[0], True)]
+            start = match.end()
+        return [part for part in (*parts, (node.text[start:], False)) if part[0]]
+
+    def _special(self, text: str) -> str:
+        by_name = _SPECIAL.fullmatch(text) is not None
+        return text if by_name else f"<[{self._special_tokens[text]}]>"
+
+    def _plain(self, text: str) -> str:
+        return " ".join(quote(piece) for piece in self._pieces.get(text, (text,)))
 
     def _json_value(self, node: JsonValue) -> str:
         if node not in self._names:
@@ -240,19 +278,15 @@ class _Lowering:
         except ValueError as exc:
             raise InterlockError("invalid_grammar", str(exc), param=node.origin or None) from None
 
-    def _fixed(self, node: Node) -> str:
-        """The text of ``node`` where it is spelt with ordinary tokens."""
-        match node:
-            case Text(text=text):
-                return text
-            case Marker(text=text) if text not in self._special_tokens:
-                return text
-            case _:
-                return ""
+    def _fixed_texts(self, node: Node) -> list[str]:
+        """The texts of ``node`` that are spelt with ordinary tokens."""
+        if not isinstance(node, Text | Marker):
+            return []
+        return [text for text, special in self._parts(node) if not special]
 
     def _starts_special(self, node: Node) -> bool:
         items = _flat(node)
-        return bool(items) and isinstance(items[0], Marker) and items[0].text in self._special_tokens
+        return bool(items) and isinstance(items[0], Marker) and self._parts(items[0])[0][1]
 
     # rules
 

@@ -10,12 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from interlock.config import PropertyOrder
+from interlock.core.argument_syntax import (
+    ArgumentSyntax,
+    BareKeyArguments,
+    NestedTagArguments,
+    PythonArguments,
+    TaggedArguments,
+)
 from interlock.core.output_format import GrammarDialect
-
-ArgumentSyntaxName = Literal["json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A structural marker. One special token where the vocabulary has that spelling as one, else text."""
+    """A structural marker: whatever in it the vocabulary has as a special token is that token, the rest is
+    text."""
 
     text: str
 
@@ -37,9 +43,11 @@ class FreeText:
     """Any text, possibly empty, that contains none of ``excludes`` and no special token.
 
     Followed by a ``Marker`` or ``Text`` in a ``Sequence`` it ends at the first occurrence of that text.
+    begins_not: text it may not begin with, white space in front of it left out.
     """
 
     excludes: tuple[str, ...] = ()
+    begins_not: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class JsonValue:
     """
 
     schema: str
-    syntax: ArgumentSyntaxName = "json"
+    syntax: ArgumentSyntax = "json"
     open_objects: bool = False
     property_order: PropertyOrder = "declared"
     flexible_whitespace: bool = False
@@ -126,6 +134,10 @@ _KINDS: dict[str, type[Any]] = {
     "sequence": Sequence,
     "alternative": Alternative,
     "repeat": Repeat,
+    "tagged": TaggedArguments,
+    "bare_keys": BareKeyArguments,
+    "nested_tags": NestedTagArguments,
+    "python": PythonArguments,
 }
 _NAMES = {cls: name for name, cls in _KINDS.items()}
 
@@ -173,7 +185,7 @@ class LoweredConstraint:
     notes: tuple[str, ...] = ()
 
 
-def _dump(node: Node) -> dict[str, Any]:
+def _dump(node: Any) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": _NAMES[type(node)]}
     for name in type(node).__dataclass_fields__:
         out[name] = _dump_value(getattr(node, name))
@@ -220,7 +232,7 @@ def _lines(node: Node, depth: int) -> list[str]:
         case FreeText(excludes=excludes):
             return [f"{pad}{name}" + (f" without {', '.join(map(repr, excludes))}" if excludes else "")]
         case JsonValue(schema=schema, syntax=syntax):
-            return [f"{pad}{name} [{syntax}] {_short(schema)}"]
+            return [f"{pad}{name} [{_NAMES.get(type(syntax), syntax)}] {_short(schema)}"]
         case Regex(pattern=text) | Grammar(source=text):
             return [f"{pad}{name} {_short(text)}"]
         case Choice(options=options):

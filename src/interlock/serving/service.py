@@ -10,7 +10,6 @@ from interlock.config import HttpConfig
 from interlock.core.constraint import ConstraintSpec, LoweredConstraint
 from interlock.core.request import GenerateRequest
 from interlock.errors import InterlockError
-from interlock.families.base import Mark
 from interlock.families.wire.parse import StreamParser
 from interlock.metrics import Metrics
 from interlock.resolve.resolve import Resolved, resolve
@@ -130,11 +129,7 @@ class GenerationService:
 
 def _silent_ids(model: ServedModel) -> frozenset[int]:
     """Control tokens that mean nothing to the family."""
-    calls, reasoning = model.family.tool_calls, model.family.reasoning
-    pieces = (*calls.section_open, *calls.call, *calls.section_close)
-    markers = {piece.text for piece in pieces if isinstance(piece, Mark)}
-    if reasoning is not None:
-        markers |= {reasoning.open, reasoning.close}
+    markers = "\n".join(model.family.markers())
     known = {token_id for text, token_id in model.tokenizer.special_tokens.items() if text in markers}
     return model.tokenizer.vocabulary.control_ids - known
 

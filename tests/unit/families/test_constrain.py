@@ -209,7 +209,7 @@ def test_sections_and_bare_names() -> None:
     )
     one = Sequence((Marker("<call>"), Text("f"), Marker("<sep>"), value, Marker("</call>")))
     calls = (Marker("<calls>"), Repeat(one, 1, None), Text("\n"), Marker("</calls>"))
-    thoughts = FreeText(("<think>", "</think>", "<calls>"))
+    thoughts = FreeText(("<think>", "</think>", "<calls>", "<call>"))
     assert root(context(F), family=family) == Sequence(calls)
     assert root(context(F), thinking="open", family=family) == Alternative(
         (

@@ -335,7 +335,7 @@ def test_no_event_before_an_error_is_lost() -> None:
     events = machine.push_text('Hi <tool_call>{"name": "f", "arguments": {"a": x}}')
     assert joined(events) == [text("Hi "), *call(0, "f", '{"a": ')[:2]]
     for _ in range(2):
-        with pytest.raises(InterlockError, match="not a JSON object"):
+        with pytest.raises(InterlockError, match="not in the form of its family"):
             machine.push_text("more")
     with pytest.raises(InterlockError):
         machine.finish(truncated=True)

@@ -7,69 +7,43 @@ holds the object's text. Nothing is repaired: anything else is a ``JsonError``.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from typing import Protocol
 
-from interlock.families.base import Arguments, JsonEnvelope, Lit, Mark, Name, Piece, ToolCallSyntax
-from interlock.families.wire.json_scan import JsonError, JsonScanner, skip_space
+from interlock.families.base import (
+    Arguments,
+    CallId,
+    Header,
+    JsonEnvelope,
+    Lit,
+    Mark,
+    Name,
+    Number,
+    NumberedName,
+    Piece,
+)
+from interlock.families.wire.arguments.kinds import ToolTypes
+from interlock.families.wire.arguments.readers import arguments_reader
+from interlock.families.wire.call_parts import CallParts, PieceReader
+from interlock.families.wire.envelope import EnvelopeReader
+from interlock.families.wire.json_scan import JsonError, skip_space
+from interlock.families.wire.markers import held_back
 
-_NAME = re.compile(r"[^\s<>\[\](){}\"'|]*")
-
-
-class CallParts:
-    """What is known of a call so far."""
-
-    __slots__ = ("_arguments", "has_arguments", "is_whole", "name")
-
-    def __init__(self) -> None:
-        self.name: str | None = None
-        self.has_arguments = False  # their first character is known
-        self.is_whole = False  # name and arguments are complete, whatever follows
-        self._arguments: list[str] = []
-
-    def add(self, text: str) -> None:
-        self.has_arguments = True
-        self._arguments.append(text)
-
-    def read(self, scanner: JsonScanner, text: str, pos: int) -> int:
-        """Let ``scanner`` read arguments, and add what it took, also when it then raises ``JsonError``."""
-        end = pos
-        try:
-            end = scanner.feed(text, pos)
-        except JsonError as error:
-            end = error.at
-            raise
-        finally:
-            if end > pos:
-                self.add(text[pos:end])
-        return end
-
-    def take(self) -> str:
-        """Arguments text that was not taken yet."""
-        text = "".join(self._arguments)
-        self._arguments.clear()
-        return text
-
-
-class _Reader(Protocol):
-    done: bool
-
-    def feed(self, text: str, pos: int) -> int:
-        """Read from ``pos``; returns where reading ended. Raises ``JsonError``."""
-        ...
+_NAME = re.compile(r"[^\s<>\[\](){}\"'|\ud800-\udfff]*")
+_DIGITS = re.compile(r"[0-9]*")
+_ID = re.compile(r"[A-Za-z0-9_.:-]*")
 
 
 class CallReader:
     """One call after its opener."""
 
-    def __init__(self, syntax: ToolCallSyntax, tokens: frozenset[str]) -> None:
-        """tokens: markers that arrive as tokens; the others are text."""
+    def __init__(self, pieces: tuple[Piece, ...], encode: Callable[[str], str], types: ToolTypes) -> None:
+        """encode: markers as they arrive. types: what the declared tools say about their parameters."""
         self.parts = CallParts()
-        self._tokens = tokens
-        self._pieces = list(call_body(syntax))
-        self._reader: _Reader | None = None
+        self._encode = encode
+        self._types = types
+        self._pieces = list(pieces)
+        self._reader: PieceReader | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -77,26 +51,20 @@ class CallReader:
         return not self._pieces
 
     def feed(self, text: str, pos: int) -> int:
-        """Read text from ``pos``; returns where reading ended: the end of ``text``, or of the call.
+        """Read text from ``pos``; returns where reading ended: the end of ``text``, or of the call, or what must
+        be given again with more text.
 
         Raises ``JsonError`` where the text is no call.
         """
         while pos < len(text) and self._pieces:
             if self._reader is None:
-                self._reader = self._reader_of(self._pieces[0], pos)
+                self._reader = self._reader_of(self._pieces[0])
             pos = self._reader.feed(text, pos)
             if self._reader.done:
                 self._next_piece()
+            elif pos < len(text):
+                break
         return pos
-
-    def feed_token(self, spelling: str) -> bool:
-        """Take a marker token if one is expected here."""
-        ahead = 1 if self._pieces and _is_space(self._pieces[0]) else 0
-        if self._pieces[ahead : ahead + 1] != [Mark(spelling)]:
-            return False
-        for _ in range(ahead + 1):
-            self._next_piece()
-        return True
 
     def _next_piece(self) -> None:
         del self._pieces[0]
@@ -106,38 +74,47 @@ class CallReader:
                 self.parts.add("{}")
             self.parts.is_whole = True
 
-    def _reader_of(self, piece: Piece, pos: int) -> _Reader:
+    def _reader_of(self, piece: Piece) -> PieceReader:
+        parts = self.parts
         match piece:
-            case Mark(text=text) if text in self._tokens:
-                raise JsonError(pos)
-            case Mark(text=text) | Lit(text=text):
-                return _SpaceReader() if text.isspace() else _ExactReader(text)
+            case Mark(text=text):
+                return _FixedReader(self._encode(text.strip()))
+            case Lit(text=text):
+                return _SpaceReader() if text.isspace() else _FixedReader(self._encode(text))
+            case Header():
+                return _HeaderReader(self._next_mark())
             case Name():
-                return _NameReader(self.parts)
-            case Arguments():
-                return _ArgumentsReader(self.parts)
+                return _WordReader(_NAME, lambda name: setattr(parts, "name", name))
+            case NumberedName():
+                return _NumberedNameReader(piece, self._next_mark(), parts)
+            case Number():
+                return _WordReader(_DIGITS, lambda _: None)
+            case CallId():
+                return _WordReader(_ID, lambda text: setattr(parts, "id", text), required=False)
+            case Arguments(syntax=syntax):
+                return arguments_reader(syntax, parts, self._encode, self._types)
             case JsonEnvelope():
-                return _EnvelopeReader(piece, self.parts)
+                return EnvelopeReader(piece, parts)
+
+    def _next_mark(self) -> str:
+        following = next(piece.text for piece in self._pieces[1:] if isinstance(piece, Mark))
+        return self._encode(following)
 
 
-def call_body(syntax: ToolCallSyntax) -> tuple[Piece, ...]:
-    """The pieces between a call's opener and its closing markers."""
-    first = next(i for i, piece in enumerate(syntax.call) if isinstance(piece, Mark)) + 1
-    return syntax.call[first : _body_end(syntax)]
+def call_body(call: tuple[Piece, ...]) -> tuple[Piece, ...]:
+    """The pieces between a call's opener, if it has one, and its closing markers."""
+    first = 1 if isinstance(call[0], Mark) else 0
+    return call[first : _body_end(call)]
 
 
-def call_closers(syntax: ToolCallSyntax) -> tuple[str, ...]:
+def call_closers(call: tuple[Piece, ...]) -> tuple[str, ...]:
     """What stands after a call's last piece with content, white space left out."""
-    rest = [piece.text.strip() for piece in syntax.call[_body_end(syntax) :] if isinstance(piece, Mark | Lit)]
+    rest = [piece.text.strip() for piece in call[_body_end(call) :] if isinstance(piece, Mark | Lit)]
     return tuple(filter(None, rest))
 
 
-def _body_end(syntax: ToolCallSyntax) -> int:
-    return max(i for i, piece in enumerate(syntax.call) if not isinstance(piece, Mark | Lit)) + 1
-
-
-def _is_space(piece: Piece) -> bool:
-    return isinstance(piece, Lit) and piece.text.isspace()
+def _body_end(call: tuple[Piece, ...]) -> int:
+    return max(i for i, piece in enumerate(call) if not isinstance(piece, Mark | Lit)) + 1
 
 
 class _SpaceReader:
@@ -150,183 +127,95 @@ class _SpaceReader:
         return pos
 
 
-class _ExactReader:
+class _FixedReader:
+    """Exactly the characters of a text; white space in it and before it may be any."""
+
     def __init__(self, expected: str) -> None:
         self.done = False
-        self._expected = expected
+        self._ends_in_space = expected != expected.rstrip()
+        self._expected = "".join(expected.split())
 
     def feed(self, text: str, pos: int) -> int:
-        size = min(len(self._expected), len(text) - pos)
-        if not self._expected.startswith(text[pos : pos + size]):
-            raise JsonError(pos)
-        self._expected = self._expected[size:]
-        self.done = not self._expected
-        return pos + size
+        while self._expected:
+            pos = skip_space(text, pos)
+            if pos == len(text):
+                return pos
+            if text[pos] != self._expected[0]:
+                raise JsonError(pos)
+            self._expected = self._expected[1:]
+            pos += 1
+        if self._ends_in_space:
+            pos = skip_space(text, pos)
+            self.done = pos < len(text)
+        else:
+            self.done = True
+        return pos
 
 
-class _NameReader:
-    def __init__(self, parts: CallParts) -> None:
+class _HeaderReader:
+    """Anything up to a mark that is not read itself."""
+
+    def __init__(self, mark: str) -> None:
         self.done = False
-        self._parts = parts
-        self._name = ""
+        self._mark = mark
 
     def feed(self, text: str, pos: int) -> int:
-        match = _NAME.match(text, pos)
+        end = text.find(self._mark, pos)
+        self.done = end >= 0
+        return end if self.done else held_back(text, pos, self._mark)
+
+
+class _WordReader:
+    def __init__(
+        self, pattern: re.Pattern[str], found: Callable[[str], None], *, required: bool = True
+    ) -> None:
+        self.done = False
+        self._pattern = pattern
+        self._found = found
+        self._required = required
+        self._word = ""
+
+    def feed(self, text: str, pos: int) -> int:
+        if not self._word:
+            pos = skip_space(text, pos)
+        match = self._pattern.match(text, pos)
         end = match.end() if match else pos
-        self._name += text[pos:end]
+        self._word += text[pos:end]
         if end < len(text):
-            if not self._name:
+            if self._required and not self._word:
                 raise JsonError(end)
-            self._parts.name = self._name
+            self._found(self._word)
             self.done = True
         return end
 
 
-class _ArgumentsReader:
-    def __init__(self, parts: CallParts) -> None:
+class _NumberedNameReader:
+    """``functions.N:3`` up to the next mark."""
+
+    def __init__(self, piece: NumberedName, mark: str, parts: CallParts) -> None:
         self.done = False
+        self._piece = piece
+        self._mark = mark
         self._parts = parts
-        self._scanner = JsonScanner()
+        self._text = ""
 
     def feed(self, text: str, pos: int) -> int:
-        if not self._parts.has_arguments:
-            pos = skip_space(text, pos)
-            if pos < len(text) and text[pos] != "{":
-                raise JsonError(pos)
-        end = self._parts.read(self._scanner, text, pos)
-        self.done = self._scanner.done
-        return end
-
-
-class _EnvelopeReader:
-    def __init__(self, envelope: JsonEnvelope, parts: CallParts) -> None:
-        self.done = False
-        self._parts = parts
-        self._name_key = envelope.name_key
-        self._arguments_keys = (envelope.arguments_key, *envelope.argument_aliases)
-        self._step: Callable[[str, int], int] = self._open
-        self._scanner = JsonScanner()
-        self._reading = False  # inside a key or a value: white space there is not ours to skip
-        self._collected: list[str] = []
-        self._key = ""
-        self._arguments_read = False
-
-    def feed(self, text: str, pos: int) -> int:
-        while pos < len(text) and not self.done:
-            if not self._reading:
-                pos = skip_space(text, pos)
-            if pos < len(text):
-                pos = self._step(text, pos)
-        return pos
-
-    def _open(self, text: str, pos: int) -> int:
-        return self._expect("{", text, pos, self._first_member)
-
-    def _first_member(self, text: str, pos: int) -> int:
-        return self._end(pos) if text[pos] == "}" else self._member(text, pos)
-
-    def _member(self, text: str, pos: int) -> int:
-        if text[pos] != '"':
+        end = text.find(self._mark, pos)
+        stop = end if end >= 0 else held_back(text, pos, self._mark)
+        self._text += text[pos:stop]
+        if end < 0:
+            return stop
+        name, found, number = (
+            self._text.strip().removeprefix(self._piece.prefix).rpartition(self._piece.separator)
+        )
+        if not found or not number.strip().isdigit():
+            name = self._text.strip().removeprefix(self._piece.prefix)
+        name = name.strip()
+        match = _NAME.fullmatch(name)
+        if not name or match is None:
             raise JsonError(pos)
-        self._begin(self._in_key)
-        return pos
-
-    def _in_key(self, text: str, pos: int) -> int:
-        pos = self._collect(text, pos)
-        if self._scanner.done:
-            self._key = json.loads("".join(self._collected))
-            self._reading = False
-            self._step = self._colon
-        return pos
-
-    def _colon(self, text: str, pos: int) -> int:
-        return self._expect(":", text, pos, self._value)
-
-    def _value(self, text: str, pos: int) -> int:
-        char = text[pos]
-        if self._key == self._name_key:
-            if self._parts.name is not None or char != '"':
-                raise JsonError(pos)
-            self._begin(self._in_name)
-        elif self._key in self._arguments_keys:
-            if self._arguments_read or char not in '{"':
-                raise JsonError(pos)
-            self._arguments_read = True
-            self._begin(self._in_arguments if char == "{" else self._in_quoted_arguments)
-        else:
-            self._begin(self._in_other)
-        return pos
-
-    def _in_name(self, text: str, pos: int) -> int:
-        end = self._collect(text, pos)
-        if self._scanner.done:
-            name = json.loads("".join(self._collected))
-            if not name or any("\ud800" <= char <= "\udfff" for char in name):
-                raise JsonError(end)
-            self._parts.name = name
-            self._end_value()
-        return end
-
-    def _in_arguments(self, text: str, pos: int) -> int:
-        end = self._parts.read(self._scanner, text, pos)
-        if self._scanner.done:
-            self._end_value()
-        return end
-
-    def _in_quoted_arguments(self, text: str, pos: int) -> int:
-        end = self._collect(text, pos)
-        if self._scanner.done:
-            self._parts.add(_object_text(json.loads("".join(self._collected)), end))
-            self._end_value()
-        return end
-
-    def _in_other(self, text: str, pos: int) -> int:
-        end = self._scanner.feed(text, pos)
-        if self._scanner.done:
-            self._end_value()
-        return end
-
-    def _after(self, text: str, pos: int) -> int:
-        return self._end(pos) if text[pos] == "}" else self._expect(",", text, pos, self._member)
-
-    def _end(self, pos: int) -> int:
-        if self._parts.name is None:
-            raise JsonError(pos)
+        self._parts.name = name
+        if found and number.strip().isdigit():
+            self._parts.id = f"{self._piece.prefix}{name}{self._piece.separator}{number.strip()}"
         self.done = True
-        return pos + 1
-
-    def _begin(self, step: Callable[[str, int], int]) -> None:
-        self._scanner = JsonScanner()
-        self._reading = True
-        self._collected = []
-        self._step = step
-
-    def _end_value(self) -> None:
-        self._reading = False
-        self._step = self._after
-        self._parts.is_whole = self._parts.name is not None and self._arguments_read
-
-    def _collect(self, text: str, pos: int) -> int:
-        end = self._scanner.feed(text, pos)
-        self._collected.append(text[pos:end])
         return end
-
-    def _expect(self, char: str, text: str, pos: int, then: Callable[[str, int], int]) -> int:
-        if text[pos] != char:
-            raise JsonError(pos)
-        self._step = then
-        return pos + 1
-
-
-def _object_text(text: str, at: int) -> str:
-    """``text`` if it is one JSON object and can be sent as UTF-8."""
-    text = text.strip()
-    scanner = JsonScanner()
-    try:
-        end = scanner.feed(text, 0) if text.startswith("{") else 0
-        text.encode()
-    except (JsonError, UnicodeEncodeError):
-        raise JsonError(at) from None
-    if not scanner.done or end != len(text):
-        raise JsonError(at)
-    return text

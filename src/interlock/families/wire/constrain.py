@@ -36,20 +36,10 @@ from interlock.core.output_format import (
 )
 from interlock.core.tools import Tool, ToolContext
 from interlock.errors import InterlockError, Problem
-from interlock.families.base import (
-    Arguments,
-    JsonEnvelope,
-    Lit,
-    Mark,
-    ModelFamily,
-    Name,
-    Piece,
-    ReasoningFormat,
-    Thinking,
-    ToolCallSyntax,
-)
+from interlock.families.base import ModelFamily, ReasoningFormat, Thinking
 from interlock.families.wire import json_text
-from interlock.families.wire.spell import envelope_head
+from interlock.families.wire.constrain_calls import all_calls
+from interlock.families.wire.trees import alternative, sequence
 
 _ANY_OBJECT = '{"type":"object"}'
 
@@ -76,68 +66,132 @@ def constrain(
 
     With an answer format, calls are part of the grammar even if the tools themselves are not constrained:
     then a call is any declared name with any object.
-    Raises ``InterlockError`` (``invalid_tools``) where a tool's parameters cannot be an object.
+    Raises ``InterlockError`` (``invalid_tools``) where a tool's parameters cannot be an object, or have a name
+    that the family cannot write.
     """
     callable_tools = tools.callable_tools if tools.tool_choice.mode != "none" else ()
     is_free = isinstance(output_format, TextFormat)
     if is_free and not (callable_tools and tools.constrained):
         return None
-    calls = _calls(family.tool_calls, tools, callable_tools, policy) if callable_tools else None
-    if calls is not None and tools.call_required:
-        space, body = _loose(family.reasoning), [calls]
+    turn = _Turn(family, thinking)
+    calls = _calls(family, tools, callable_tools, policy) if callable_tools else []
+    if calls and tools.call_required:
+        bodies = [turn.calls(node) for node in calls]
+        after_thinking = turn.loose_space(before_calls=True)
     elif is_free:
-        text = FreeText(_answer_excludes(family, thinking))
-        space, body = (), [text, _sequence(text, calls)]
+        bodies = [turn.text(), *(node for call in calls for node in turn.text_and_calls(call))]
+        after_thinking = () if family.answer is None else turn.loose_space()
     else:
-        answer = _answer(output_format, policy)
-        space = _space_before(output_format, family.reasoning)
-        body = [answer] if calls is None else [calls, answer]
-    options = [_sequence(*head, node) for head in _heads(family, thinking, space) for node in body]
-    if calls is not None and thinking in ("open", "optional"):
-        options += _calls_out_of_thinking(family, thinking, calls)
-    return ConstraintSpec(root=_alternative(options))
+        answer = turn.framed(_answer(output_format, policy))
+        bodies = [*(turn.calls(node) for node in calls), answer]
+        exact = isinstance(output_format, RegexFormat | GrammarFormat | ChoiceFormat) and family.answer is None
+        after_thinking = turn.exact_space() if exact else turn.loose_space()
+    options = [sequence(*head, node) for head in turn.heads(after_thinking) for node in bodies]
+    options += [option for node in calls for option in turn.calls_out_of_thinking(node)]
+    return ConstraintSpec(root=alternative([turn.closed(option) for option in options]))
 
 
-# thinking
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The parts of a turn of one family."""
+
+    family: ModelFamily
+    thinking: Thinking
+
+    # thinking
+
+    def heads(self, space: tuple[Node, ...]) -> list[tuple[Node, ...]]:
+        """What may stand before the body of the turn."""
+        format_ = self.family.reasoning
+        if format_ is None or self.thinking in ("none", "closed"):
+            return [()]
+        resume = (Marker(format_.resume),) if format_.resume else ()
+        block = (self._thoughts(format_), Marker(format_.close), *resume, *space)
+        return [block] if self.thinking == "open" else [(Marker(format_.open), *self._opening(), *block), ()]
+
+    def calls_out_of_thinking(self, calls: Node) -> list[Node]:
+        """For families where a call's opener ends thinking."""
+        format_ = self.family.reasoning
+        if format_ is None or not format_.closed_by_tool_call or self.thinking in ("none", "closed"):
+            return []
+        opened: tuple[Node, ...] = (Marker(format_.open),) if self.thinking == "optional" else ()
+        return [sequence(*opened, self._thoughts(format_), calls)]
+
+    def _opening(self) -> tuple[Node, ...]:
+        return ()
+
+    def _thoughts(self, format_: ReasoningFormat) -> FreeText:
+        return FreeText(tuple(dict.fromkeys((format_.open, format_.close, *self.family.tool_calls.openers))))
+
+    # space after thinking
+
+    def exact_space(self) -> tuple[Node, ...]:
+        format_ = self.family.reasoning
+        return (Text(format_.after_close),) if format_ and format_.after_close else ()
+
+    def loose_space(self, *, before_calls: bool = False) -> tuple[Node, ...]:
+        """Any prefix of the white space that the family writes after thinking."""
+        text = self.family.reasoning.after_close if self.family.reasoning else ""
+        return _prefixes(text + (self._lead() if before_calls else ""))
+
+    def _lead(self) -> str:
+        return self.family.tool_calls.lead if self.family.tool_calls.always_leads else ""
+
+    # bodies
+
+    def text(self) -> Node:
+        return self.framed(self._free_text())
+
+    def framed(self, node: Node) -> Node:
+        """``node`` between the family's answer markers."""
+        answer = self.family.answer
+        if answer is None:
+            return node
+        opened = self.thinking == "closed" and answer.opened_by_prompt
+        return sequence(*_marks("" if opened else answer.open), node, *_marks(answer.close))
+
+    def text_and_calls(self, calls: Node) -> list[Node]:
+        """Calls, and text that ends in calls where the family can tell the two apart."""
+        answer = self.family.answer
+        if answer is not None and answer.leads_always:
+            return [sequence(self.framed(self._free_text()), calls)]
+        if answer is not None:
+            lead = (Marker(answer.lead_open), self._free_text(), Marker(answer.lead_close))
+            return [calls, sequence(*lead, calls)] if answer.lead_open else [calls]
+        if self.family.tool_calls.bare and not _starts_marked(calls):
+            return [calls]
+        return [sequence(self._free_text(), calls)]
+
+    def calls(self, calls: Node) -> Node:
+        """Calls with no text in front of them."""
+        answer = self.family.answer
+        if answer is not None and answer.leads_always:
+            return sequence(self.framed(Text("")), calls)
+        if self.thinking in ("none", "closed"):
+            return sequence(*_prefixes(self._lead()), calls)
+        return calls
+
+    def closed(self, turn: Node) -> Node:
+        return sequence(turn, *_marks(self.family.answer.turn_close if self.family.answer else ""))
+
+    def _free_text(self) -> FreeText:
+        format_, syntax = self.family.reasoning, self.family.tool_calls
+        marks = () if format_ is None or self.thinking == "none" else (format_.open, format_.close)
+        return FreeText(tuple(dict.fromkeys((*syntax.openers, *marks))), begins_not=syntax.bare)
 
 
-def _heads(family: ModelFamily, thinking: Thinking, space: tuple[Node, ...]) -> list[tuple[Node, ...]]:
-    """What may stand before the body of the turn."""
-    format_ = family.reasoning
-    if format_ is None or thinking in ("none", "closed"):
-        return [()]
-    block = (_thoughts(family, format_), Marker(format_.close), *space)
-    return [block] if thinking == "open" else [(Marker(format_.open), *block), ()]
+def _starts_marked(node: Node) -> bool:
+    while isinstance(node, Sequence | Repeat | Alternative):
+        node = node.item if isinstance(node, Repeat) else node.items[0]
+    return isinstance(node, Marker)
 
 
-def _calls_out_of_thinking(family: ModelFamily, thinking: Thinking, calls: Node) -> list[Node]:
-    """For families where a call's opener ends thinking."""
-    format_ = family.reasoning
-    if format_ is None or not format_.closed_by_tool_call:
-        return []
-    opened: tuple[Node, ...] = (Marker(format_.open),) if thinking == "optional" else ()
-    return [_sequence(*opened, _thoughts(family, format_), calls)]
+def _marks(text: str) -> tuple[Node, ...]:
+    return (Marker(text),) if text else ()
 
 
-def _thoughts(family: ModelFamily, format_: ReasoningFormat) -> FreeText:
-    return FreeText((format_.open, format_.close, family.tool_calls.opener))
-
-
-def _answer_excludes(family: ModelFamily, thinking: Thinking) -> tuple[str, ...]:
-    format_ = family.reasoning
-    marks = () if format_ is None or thinking == "none" else (format_.open, format_.close)
-    return (family.tool_calls.opener, *marks)
-
-
-def _space_before(output_format: OutputFormat, format_: ReasoningFormat | None) -> tuple[Node, ...]:
-    if isinstance(output_format, RegexFormat | GrammarFormat | ChoiceFormat):
-        return (Text(format_.after_close),) if format_ else ()
-    return _loose(format_)
-
-
-def _loose(format_: ReasoningFormat | None) -> tuple[Node, ...]:
-    """Any prefix of the white space that the family writes after thinking."""
-    text = format_.after_close if format_ else ""
+def _prefixes(text: str) -> tuple[Node, ...]:
+    """Nothing, or any prefix of ``text``."""
     if not text:
         return ()
     prefixes = tuple(text[:end] for end in range(1, len(text) + 1))
@@ -148,52 +202,25 @@ def _loose(format_: ReasoningFormat | None) -> tuple[Node, ...]:
 
 
 def _calls(
-    syntax: ToolCallSyntax, context: ToolContext, tools: tuple[Tool, ...], policy: ConstrainPolicy
-) -> Node:
-    """All calls of a turn."""
-    call = _alternative([_call(syntax, tool, context, policy) for tool in tools])
-    most = None if context.parallel_tool_calls else 1
-    return _sequence(
-        *_fixed(syntax.section_open),
-        Repeat(call, 1, most, Text(syntax.separator) if syntax.separator else None) if most != 1 else call,
-        *_fixed(syntax.section_close),
-    )
-
-
-def _call(syntax: ToolCallSyntax, tool: Tool, context: ToolContext, policy: ConstrainPolicy) -> Node:
-    arguments = JsonValue(
-        schema=_object_schema(tool) if context.constrained else _ANY_OBJECT,
-        open_objects=policy.open_objects,
-        property_order=policy.tool_order,
-        flexible_whitespace=policy.flexible_whitespace,
-        item_separator=syntax.item_separator,
-        key_separator=syntax.key_separator,
-        origin=f"tools[{context.effective_tools.index(tool)}].function.parameters",
-        tool=tool.name,
-    )
-    return _sequence(*(node for piece in syntax.call for node in _piece(piece, syntax, tool, arguments)))
-
-
-def _piece(piece: Piece, syntax: ToolCallSyntax, tool: Tool, arguments: JsonValue) -> tuple[Node, ...]:
-    match piece:
-        case Mark(text=text):
-            return (Marker(text),)
-        case Lit(text=text):
-            return (Text(text),)
-        case Name():
-            return (Text(tool.name),)
-        case Arguments():
-            return (arguments,)
-        case JsonEnvelope():
-            return (Text(envelope_head(piece, syntax, tool.name)), arguments, Text("}"))
-
-
-def _fixed(pieces: tuple[Piece, ...]) -> tuple[Node, ...]:
-    return tuple(
-        Marker(piece.text) if isinstance(piece, Mark) else Text(piece.text)
-        for piece in pieces
-        if isinstance(piece, Mark | Lit)
-    )
+    family: ModelFamily, context: ToolContext, tools: tuple[Tool, ...], policy: ConstrainPolicy
+) -> list[Node]:
+    """All calls of a turn, in each form the family has for them."""
+    syntax = family.tool_calls
+    values = {
+        tool.name: JsonValue(
+            schema=_object_schema(tool) if context.constrained else _ANY_OBJECT,
+            syntax=syntax.arguments,
+            open_objects=policy.open_objects,
+            property_order=policy.tool_order,
+            flexible_whitespace=policy.flexible_whitespace,
+            item_separator=syntax.item_separator,
+            key_separator=syntax.key_separator,
+            origin=f"tools[{context.effective_tools.index(tool)}].function.parameters",
+            tool=tool.name,
+        )
+        for tool in tools
+    }
+    return all_calls(syntax, values, parallel=context.parallel_tool_calls)
 
 
 def _object_schema(tool: Tool) -> str:
@@ -240,24 +267,3 @@ def _json(schema: str, origin: str, policy: ConstrainPolicy) -> JsonValue:
         flexible_whitespace=policy.flexible_whitespace,
         origin=origin,
     )
-
-
-# trees without needless nodes
-
-
-def _sequence(*items: Node | None) -> Node:
-    """``items`` in order, nested sequences opened and neighbouring texts joined."""
-    flat: list[Node] = []
-    for item in items:
-        for node in item.items if isinstance(item, Sequence) else (item,):
-            if node is None or node == Text(""):
-                continue
-            if isinstance(node, Text) and flat and isinstance(flat[-1], Text):
-                flat[-1] = Text(flat[-1].text + node.text)
-            else:
-                flat.append(node)
-    return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
-
-
-def _alternative(items: list[Node]) -> Node:
-    return items[0] if len(items) == 1 else Alternative(tuple(items))

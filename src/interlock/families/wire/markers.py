@@ -7,22 +7,42 @@ from collections.abc import Iterable
 
 
 class MarkerMatcher:
-    """A set of marker texts, none of which begins another."""
+    """A set of marker texts. Where one begins another, the longer one counts."""
 
-    __slots__ = ("_regex",)
+    __slots__ = ("_first", "_longest", "_markers", "_whole")
 
     def __init__(self, texts: Iterable[str]) -> None:
-        markers = sorted(texts)
-        heads = sorted({text[:end] for text in markers for end in range(1, len(text))}, reverse=True)
-        whole = "|".join(map(re.escape, markers)) or "(?!)"
-        partial = "|".join(map(re.escape, heads)) or "(?!)"
-        self._regex = re.compile(rf"({whole})|(?:{partial})\Z")
+        self._markers = sorted(texts, key=len, reverse=True)
+        self._longest = len(self._markers[0]) if self._markers else 0
+        firsts = "".join(sorted({re.escape(text[0]) for text in self._markers}))
+        self._first = re.compile(f"[{firsts}]" if firsts else "(?!)")
+        self._whole = re.compile("|".join(map(re.escape, self._markers)) or "(?!)")
 
-    def find(self, text: str, start: int) -> tuple[int, str | None]:
+    def find(self, text: str, start: int, *, final: bool = False) -> tuple[int, str | None]:
         """Where plain text from ``start`` ends, and the marker that ends it. Without a marker the rest of
-        ``text``, which may be empty, is what may become one."""
-        match = self._regex.search(text, start)
-        return (match.start(), match[1]) if match else (len(text), None)
+        ``text``, which may be empty, is what may become one. final: no text follows."""
+        while (first := self._first.search(text, start)) is not None:
+            at = first.start()
+            if not final and len(text) - at < self._longest and self._may_begin(text[at:]):
+                return at, None
+            if (match := self._whole.match(text, at)) is not None:
+                return at, match[0]
+            start = at + 1
+        return len(text), None
+
+    def _may_begin(self, rest: str) -> bool:
+        """Some marker is longer and begins with ``rest``."""
+        return any(len(rest) < len(marker) and marker.startswith(rest) for marker in self._markers)
+
+
+def held_back(text: str, start: int, marker: str) -> int:
+    """Where the end of ``text`` begins that may be the beginning of ``marker``; its length if there is none."""
+    at = max(start, len(text) - len(marker) + 1)
+    while (at := text.find(marker[0], at)) >= 0:
+        if marker.startswith(text[at:]):
+            return at
+        at += 1
+    return len(text)
 
 
 class TrailingSpace:

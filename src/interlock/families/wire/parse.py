@@ -42,13 +42,15 @@ from interlock.core.events import (
 )
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
-from interlock.families.base import Mark, ModelFamily, ReasoningFormat, Thinking
-from interlock.families.wire.call_reader import CallReader, call_closers
+from interlock.families.base import ModelFamily, Piece, Thinking
+from interlock.families.wire.arguments.kinds import ToolTypes
+from interlock.families.wire.call_reader import CallReader
 from interlock.families.wire.json_scan import JsonError, skip_space
-from interlock.families.wire.markers import MarkerMatcher, TrailingSpace
+from interlock.families.wire.markers import TrailingSpace
+from interlock.families.wire.marks import TokenAlphabet
+from interlock.families.wire.plan import ParsePlan, ToolParsing
 
-ToolParsing = Literal["parse", "hide", "ignore"]
-_Kind = Literal["think", "end_think", "section", "call"]
+__all__ = ["StreamParser", "ToolParsing", "call_id"]
 
 
 def call_id() -> str:
@@ -67,41 +69,35 @@ class StreamParser:
         thinking: Thinking,
         tools: ToolParsing,
         declared: tuple[Tool, ...] = (),
-        new_id: Callable[[], str] = call_id,
+        new_id: Callable[[], str] | None = None,
     ) -> None:
         """special_tokens: id to spelling; ``None`` matches every marker as text. tools: ``parse`` calls,
         ``hide`` them, or ``ignore`` their markers. declared: the tools, for families whose arguments can
-        only be read by their types. new_id: makes the ids of calls.
+        only be read by their types. new_id: makes the ids of calls that bring none.
         """
-        self.declared = declared
         self._special_tokens = special_tokens or {}
-        self._syntax = family.tool_calls
-        self._format = family.reasoning or ReasoningFormat(open="", close="")
+        self._alphabet = TokenAlphabet(family, special_tokens)
+        self._plan = ParsePlan(family, thinking, tools, self._alphabet.encode)
+        self._types = ToolTypes(declared)
         self._hidden = tools == "hide"
         self._ignored = tools == "ignore"
-        self._new_id = new_id
-
-        self._kinds = _kinds(family, thinking, tools)
-        self._tokens = frozenset(self._special_tokens.values())
-        in_thought = ("think", "end_think", "call" if self._format.closed_by_tool_call else "end_think")
-        self._thought_kinds = {text: kind for text, kind in self._kinds.items() if kind in in_thought}
-        self._answer_marks = MarkerMatcher(self._kinds.keys() - self._tokens)
-        self._thought_marks = MarkerMatcher(self._thought_kinds.keys() - self._tokens)
-        self._closers = call_closers(self._syntax)
+        self._new_id = new_id or (short_id if family.tool_calls.ids == "mistral" else call_id)
 
         self._events: list[ParserEvent] = []
         self._error: InterlockError | None = None
-        self._pending = ""  # may be the beginning of a marker
+        self._final = False  # no more text follows
+        self._pending = ""  # what can only be read together with what follows
         self._skip = ""  # white space of the markup that may come next
         self._space = TrailingSpace()
         self._answered = False  # an answer or a call was seen
         self._fresh = True  # no answer text since the beginning or the last call
         self._num_calls = 0
+        self._ids: set[str] = set()
         self._reader: CallReader | None = None
         self._raw: list[str] = []  # text of a call that is not announced
         self._announced = False
         self._num_closers = 0  # closing markers seen after a call
-        self._read: Callable[[str, int], int] = self._read_answer
+        self._read: Callable[[str, int], int] = self._read_start
         if thinking == "open":
             self._begin_thought()
 
@@ -126,20 +122,11 @@ class StreamParser:
 
     def push_token(self, token_id: int, spelling: str) -> list[ParserEvent]:
         """Events of a special token. One that is no marker here is text."""
-        self._begin_push()
-        spelling = self._special_tokens.get(token_id, spelling)
-        self._flush_pending()
-        if self._read == self._read_call:
-            self._call_token(spelling)
-        else:
-            self._token(spelling)
-        return self._events
+        return self.push_text(self._alphabet.token(self._special_tokens.get(token_id, spelling)))
 
     def finish(self, truncated: bool) -> list[ParserEvent]:
         """Last events. truncated: the answer was cut off, it did not end by itself."""
         self._begin_push()
-        if self._read == self._read_closers:
-            self._pending = ""  # the beginning of a closing marker of a whole call
         self._flush_pending()
         if self._reader is not None:
             self._finish_call(self._reader, truncated)
@@ -159,36 +146,42 @@ class StreamParser:
 
     def _flush_pending(self) -> None:
         text, self._pending = self._pending, ""
-        if text and self.in_reasoning:
-            self._emit_thought(self._space.push(text))
-        elif text:
-            self._read = self._read_answer
-            self._answer_text(text)
-
-    def _token(self, spelling: str) -> None:
-        """A special token outside calls."""
-        self._skip = ""
-        if self._read == self._read_closers and spelling == self._closers[self._num_closers]:
-            self._closer_seen()
+        if self._read == self._read_closers or not text:
+            return  # the beginning of a closing marker of a whole call
+        if self._reader is not None:
+            self._raw.append(text)
             return
-        if self.in_reasoning:
-            if spelling in self._thought_kinds:
-                self._thought_mark(spelling)
-            else:
-                self._emit_thought(self._space.push(spelling))
-            return
-        self._read = self._read_answer
-        if spelling in self._kinds:
-            self._answer_mark(spelling)
-        else:
-            self._answer_text(spelling)
+        self._final = True
+        self._read = self._read_thought if self.in_reasoning else self._read_answer
+        pos = 0
+        while pos < len(text) and self._reader is None:
+            pos = self._read(text, pos)
 
     # answer
+
+    def _read_start(self, text: str, pos: int) -> int:
+        """Where calls may begin without a marker."""
+        if self._skip:
+            pos = self._skipped(text, pos)
+        bare, start = self._plan.bare, skip_space(text, pos)
+        if bare and start < len(text):
+            if text.startswith(bare, start):
+                self._space.push(text[pos:start])
+                self._open_call(self._plan.bare_call, "")
+                return start
+            if bare.startswith(text[start:]):
+                self._pending = text[pos:]
+                return len(text)
+        if bare and start == len(text):
+            self._space.push(text[pos:])
+            return start
+        self._read = self._read_answer
+        return pos
 
     def _read_answer(self, text: str, pos: int) -> int:
         if self._skip:
             pos = self._skipped(text, pos)
-        end, mark = self._answer_marks.find(text, pos)
+        end, mark = self._plan.answer_marks.find(text, pos, final=self._final)
         if end > pos:
             self._answer_text(text[pos:end])
         if mark is None:
@@ -204,41 +197,47 @@ class StreamParser:
         self._emit_answer(out)
 
     def _answer_mark(self, mark: str) -> None:
-        match self._kinds[mark]:
-            case "think" if not self._answered:
+        match self._plan.kinds[mark]:
+            case "think" if not self._answered or self._plan.thinks_again:
                 self._space.take()
                 self._begin_thought()
             case "section":
                 self._markup_space()
+                self._read = self._read_start if self._fresh else self._read_answer
             case "call":
-                self._raw = [self._markup_space(), mark]
-                self._reader = CallReader(self._syntax, self._tokens)
-                self._read = self._read_call
+                self._open_call(self._plan.calls[mark], mark)
+            case "answer":
+                self._space.take() if self._fresh else None
             case _:
                 pass
+
+    def _open_call(self, pieces: tuple[Piece, ...], mark: str) -> None:
+        self._raw = [self._markup_space(), mark]
+        self._reader = CallReader(pieces, self._alphabet.encode, self._types)
+        self._read = self._read_call
 
     def _markup_space(self) -> str:
         """Give out white space before markup, but for what belongs to the markup; that is returned."""
         held = self._space.take()
-        text = "" if self._fresh else held.removesuffix(self._syntax.separator)
+        text = "" if self._fresh else self._plan.without_lead(held)
         self._emit_answer(text)
         return held[len(text) :]
 
     def _emit_answer(self, text: str) -> None:
         if text:
             self._answered, self._fresh = True, False
-            self._events.append(TextDelta(text=text))
+            self._events.append(TextDelta(text=self._alphabet.decode(text)))
 
     # reasoning
 
     def _begin_thought(self) -> None:
         self._read = self._read_thought
-        self._skip = self._format.after_open
+        self._skip = self._plan.reasoning.after_open
 
     def _read_thought(self, text: str, pos: int) -> int:
         if self._skip:
             pos = self._skipped(text, pos)
-        end, mark = self._thought_marks.find(text, pos)
+        end, mark = self._plan.thought_marks.find(text, pos, final=self._final)
         if end > pos:
             self._emit_thought(self._space.push(text[pos:end]))
         if mark is None:
@@ -248,20 +247,20 @@ class StreamParser:
         return end + len(mark)
 
     def _thought_mark(self, mark: str) -> None:
-        kind = self._thought_kinds[mark]
+        kind = self._plan.kinds[mark]
         if kind == "think":
-            self._skip = self._format.after_open
+            self._skip = self._plan.reasoning.after_open
             return
-        self._emit_thought(self._space.take().removesuffix(self._format.before_close))
-        self._read = self._read_answer
-        if kind == "call":
+        self._emit_thought(self._space.take().removesuffix(self._plan.reasoning.before_close))
+        self._read = self._read_start
+        if kind in ("call", "section", "answer"):
             self._answer_mark(mark)
         else:
-            self._skip = self._format.after_close
+            self._skip = self._plan.reasoning.after_close
 
     def _emit_thought(self, text: str) -> None:
         if text:
-            self._events.append(ReasoningDelta(text=text))
+            self._events.append(ReasoningDelta(text=self._alphabet.decode(text)))
 
     def _skipped(self, text: str, pos: int) -> int:
         """``pos`` after the white space of the markup that is expected here."""
@@ -285,36 +284,34 @@ class StreamParser:
             self._broken(self._reader)
             return error.at
         self._raw.append(text[pos:end])
+        waits = end < len(text) and not self._reader.is_complete
         self._publish(self._reader)
+        if waits:
+            self._pending = text[end:]
+            return len(text)
         return end
-
-    def _call_token(self, spelling: str) -> None:
-        assert self._reader is not None
-        if self._reader.feed_token(spelling):
-            self._raw.append(spelling)
-            self._publish(self._reader)
-            return
-        end = self._read_call(spelling, 0)  # a token inside a string is data
-        if end == 0 and self._error is None:
-            self._token(spelling)
-        elif end < len(spelling) and self._error is None:
-            self._answer_text(spelling[end:])
 
     def _publish(self, reader: CallReader) -> None:
         parts = reader.parts
         if not self._hidden and parts.name is not None and parts.has_arguments:
             if not self._announced:
-                self._announce(parts.name)
+                self._announce(reader)
             text = parts.take()
             if text:
+                text = self._alphabet.decode_json(text)
                 self._events.append(ToolCallArguments(index=self._num_calls, text=text))
             self._raw.clear()
         if reader.is_complete:
             self._end_call()
 
-    def _announce(self, name: str) -> None:
+    def _announce(self, reader: CallReader) -> None:
         self._announced = True
-        self._events.append(ToolCallStart(index=self._num_calls, id=self._new_id(), name=name))
+        name, own_id = reader.parts.name, reader.parts.id
+        assert name is not None
+        if not own_id or own_id in self._ids:
+            own_id = self._new_id()
+        self._ids.add(own_id)
+        self._events.append(ToolCallStart(index=self._num_calls, id=own_id, name=name))
 
     def _end_call(self) -> None:
         if self._announced:
@@ -322,7 +319,7 @@ class StreamParser:
         self._num_calls += 1
         self._answered = self._fresh = True
         self._num_closers = 0
-        self._leave_call(self._read_closers if self._closers else self._read_answer)
+        self._leave_call(self._read_closers)
 
     def _leave_call(self, then: Callable[[str, int], int]) -> None:
         self._reader = None
@@ -337,8 +334,7 @@ class StreamParser:
         elif self._announced:
             name = reader.parts.name
             self._error = InterlockError(
-                "invalid_model_output",
-                f"the model's call of {name!r} is not a JSON object as its family writes it",
+                "invalid_model_output", f"the model's call of {name!r} is not in the form of its family"
             )
         else:
             text = "".join(self._raw)
@@ -349,41 +345,34 @@ class StreamParser:
         if not truncated:
             self._broken(reader)
         elif not self._hidden and not self._announced and reader.parts.name is not None:
-            self._announce(reader.parts.name)
+            self._announce(reader)
 
     def _read_closers(self, text: str, pos: int) -> int:
+        """After a call: what closes it, and where calls share one marker the next call or the end of all."""
         start, pos = pos, skip_space(text, pos)
         self._space.push(text[start:pos])
-        closer = self._closers[self._num_closers]
         if pos == len(text):
             return pos
-        if closer not in self._tokens:
-            if text.startswith(closer, pos):
-                self._closer_seen()
-                return pos + len(closer)
-            if len(text) - pos < len(closer) and closer.startswith(text[pos:]):
+        for expected, step in self._plan.after_call(self._num_closers):
+            if text.startswith(expected, pos):
+                self._follow(step)
+                return pos + len(expected)
+            if expected.startswith(text[pos:]):
                 self._pending = text[pos:]
                 return len(text)
-        self._read = self._read_answer
+        self._read = self._read_start if self._plan.bare else self._read_answer
         return pos
 
-    def _closer_seen(self) -> None:
+    def _follow(self, step: Literal["closer", "next", "end"]) -> None:
         self._space.take()
-        self._num_closers += 1
-        if self._num_closers == len(self._closers):
+        if step == "closer":
+            self._num_closers += 1
+        elif step == "next":
+            self._open_call(self._plan.next_call, "")
+        else:
             self._read = self._read_answer
 
 
-def _kinds(family: ModelFamily, thinking: Thinking, tools: ToolParsing) -> dict[str, _Kind]:
-    """What each marker means in this answer."""
-    kinds: dict[str, _Kind] = {}
-    if tools != "ignore":
-        syntax = family.tool_calls
-        for piece in (*syntax.section_open, *syntax.section_close):
-            if isinstance(piece, Mark):
-                kinds[piece.text] = "section"
-        kinds[syntax.call_opener] = "call"
-    if family.reasoning is not None and thinking != "none":
-        kinds[family.reasoning.open] = "think"
-        kinds[family.reasoning.close] = "end_think"
-    return kinds
+def short_id() -> str:
+    """A fresh id in Mistral's style."""
+    return uuid4().hex[:9]

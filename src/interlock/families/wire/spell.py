@@ -2,49 +2,81 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from interlock.families.base import Arguments, JsonEnvelope, Lit, Mark, Name, Piece, ToolCallSyntax
+from interlock.families.base import (
+    Arguments,
+    CallId,
+    Header,
+    JsonEnvelope,
+    Lit,
+    Mark,
+    Name,
+    Number,
+    NumberedName,
+    Piece,
+    ToolCallSyntax,
+)
 from interlock.families.wire import json_text
+from interlock.families.wire.arguments.spelling import spell_object
+
+Call = tuple[str, dict[str, Any]]  # name, and arguments as ``json_text.loads`` gives them
 
 
-def spell_call(syntax: ToolCallSyntax, name: str, arguments: dict[str, Any]) -> str:
-    """One call. ``arguments`` as ``json_text.loads`` gives them."""
+def spell_call(
+    syntax: ToolCallSyntax, name: str, arguments: dict[str, Any], number: int = 0, call_id: str = ""
+) -> str:
+    """One call. number: its place in the turn. call_id: for families that write ids.
+
+    Raises ``InterlockError`` (``invalid_messages``) for arguments that the family cannot write.
+    """
     text = spell_arguments(syntax, arguments)
-    return "".join(_piece(piece, syntax, name, text) for piece in syntax.call)
+    return "".join(_piece(piece, syntax, name, text, number, call_id) for piece in syntax.call)
 
 
-def spell_calls(syntax: ToolCallSyntax, calls: list[tuple[str, dict[str, Any]]]) -> str:
-    """All calls of a turn, (name, arguments) each."""
-    body = syntax.separator.join(spell_call(syntax, name, arguments) for name, arguments in calls)
+def spell_calls(syntax: ToolCallSyntax, calls: list[Call], call_ids: Sequence[str] = ()) -> str:
+    """All calls of a turn."""
+    known = (*call_ids, *("" for _ in calls[len(call_ids) :]))
+    body = syntax.separator.join(
+        spell_call(syntax, name, arguments, number, known[number])
+        for number, (name, arguments) in enumerate(calls)
+    )
     return fixed_text(syntax.section_open) + body + fixed_text(syntax.section_close)
 
 
 def spell_arguments(syntax: ToolCallSyntax, arguments: dict[str, Any]) -> str:
-    """The arguments in the family's spacing."""
-    return json_text.dumps(arguments, item_separator=syntax.item_separator, key_separator=syntax.key_separator)
+    """The arguments in the family's syntax and spacing."""
+    return spell_object(syntax.arguments, arguments, syntax.item_separator, syntax.key_separator)
 
 
-def envelope_head(envelope: JsonEnvelope, syntax: ToolCallSyntax, name: str) -> str:
+def envelope_head(envelope: JsonEnvelope, syntax: ToolCallSyntax, name: str, number: str = "0") -> str:
     """The envelope up to its arguments; ``}`` ends it after them."""
-    return (
-        f"{{{json_text.quote(envelope.name_key)}{syntax.key_separator}{json_text.quote(name)}"
-        f"{syntax.item_separator}{json_text.quote(envelope.arguments_key)}{syntax.key_separator}"
-    )
+    members = [(envelope.name_key, json_text.quote(name)), (envelope.arguments_key, "")]
+    if envelope.number_key:
+        members.insert(0, (envelope.number_key, f'"{number}"'))
+    spelt = (f"{json_text.quote(key)}{syntax.key_separator}{value}" for key, value in members)
+    return "{" + syntax.item_separator.join(spelt)
 
 
 def fixed_text(pieces: tuple[Piece, ...]) -> str:
     """Text of pieces that hold no call."""
-    return "".join(piece.text for piece in pieces if isinstance(piece, Mark | Lit))
+    return "".join(piece.text for piece in pieces if isinstance(piece, Mark | Lit | Header))
 
 
-def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: str) -> str:
+def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: str, number: int, call_id: str) -> str:
     match piece:
-        case Mark(text=text) | Lit(text=text):
+        case Mark(text=text) | Lit(text=text) | Header(text=text):
             return text
         case Name():
             return name
+        case NumberedName(prefix=prefix, separator=separator):
+            return f"{prefix}{name}{separator}{number}"
+        case Number(first=first):
+            return str(first + number)
+        case CallId(size=size):
+            return call_id or str(number).rjust(size, "0")
         case Arguments():
             return arguments
         case JsonEnvelope():
-            return envelope_head(piece, syntax, name) + arguments + "}"
+            return envelope_head(piece, syntax, name, str(number)) + arguments + "}"

@@ -1,0 +1,55 @@
+"""What is known of a call while it is read, and the protocol of what reads its pieces."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from interlock.families.wire.json_scan import JsonError, JsonScanner
+
+
+class CallParts:
+    """What is known of a call so far."""
+
+    __slots__ = ("_arguments", "has_arguments", "id", "is_whole", "name")
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.name: str | None = None
+        self.has_arguments = False  # their first character is known
+        self.is_whole = False  # name and arguments are complete, whatever follows
+        self._arguments: list[str] = []
+
+    def add(self, text: str) -> None:
+        if text:
+            self.has_arguments = True
+            self._arguments.append(text)
+
+    def read(self, scanner: JsonScanner, text: str, pos: int) -> int:
+        """Let ``scanner`` read arguments, and add what it took, also when it then raises ``JsonError``."""
+        end = pos
+        try:
+            end = scanner.feed(text, pos)
+        except JsonError as error:
+            end = error.at
+            raise
+        finally:
+            if end > pos:
+                self.add(text[pos:end])
+        return end
+
+    def take(self) -> str:
+        """Arguments text that was not taken yet."""
+        text = "".join(self._arguments)
+        self._arguments.clear()
+        return text
+
+
+class PieceReader(Protocol):
+    """Reads one piece of a call."""
+
+    done: bool
+
+    def feed(self, text: str, pos: int) -> int:
+        """Read from ``pos``; returns where reading ended. If that is before the end of ``text`` and the reader
+        is not done, it needs more to decide: give it the rest again, longer. Raises ``JsonError``."""
+        ...

@@ -1,0 +1,116 @@
+"""What each marker of a family means in one answer, worked out before the first character arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Literal
+
+from interlock.families.base import Lit, Mark, ModelFamily, Piece, ReasoningFormat, Thinking
+from interlock.families.wire.call_reader import call_body, call_closers
+from interlock.families.wire.markers import MarkerMatcher
+
+ToolParsing = Literal["parse", "hide", "ignore"]
+MarkKind = Literal["think", "end_think", "section", "call", "answer"]
+AfterCall = Literal["closer", "next", "end"]
+
+
+class ParsePlan:
+    """Markers as they arrive (see ``marks.py``), and what they lead to.
+
+    kinds: what each marker means. calls: the pieces after a marker that begins a call. bare, bare_call: the text
+    that begins a call without a marker, ``""`` if there is none. next_call: the pieces of a call after a
+    separator, where calls have no marker of their own.
+    """
+
+    def __init__(
+        self, family: ModelFamily, thinking: Thinking, tools: ToolParsing, encode: Callable[[str], str]
+    ) -> None:
+        self._family = family
+        self._encode = encode
+        self.reasoning = family.reasoning or ReasoningFormat(open="", close="")
+        self.thinks_again = self.reasoning.repeats
+        self.kinds: dict[str, MarkKind] = {}
+        self.calls: dict[str, tuple[Piece, ...]] = {}
+        self.bare = ""
+        self.bare_call: tuple[Piece, ...] = ()
+        self.next_call = family.tool_calls.call
+        self._after: list[list[tuple[str, AfterCall]]] = [[]]
+        if tools != "ignore":
+            self._add_calls()
+        self._add_answer()
+        if family.reasoning is not None and thinking != "none":
+            self.kinds[encode(family.reasoning.open)] = "think"
+            self.kinds.setdefault(encode(family.reasoning.close), "end_think")
+        self.answer_marks = _matcher(frozenset(self.kinds))
+        self.thought_marks = _matcher(frozenset(self._thought_marks()))
+
+    def without_lead(self, space: str) -> str:
+        """White space between an answer and a call, without what belongs to the call."""
+        syntax = self._family.tool_calls
+        lead = syntax.lead
+        while lead and not space.endswith(lead):
+            lead = lead[1:]
+        return space.removesuffix(lead)
+
+    def after_call(self, num_closers: int) -> list[tuple[str, AfterCall]]:
+        """What may come next, white space left out, after so many closing markers."""
+        return self._after[min(num_closers, len(self._after) - 1)]
+
+    def _add_calls(self) -> None:
+        syntax = self._family.tool_calls
+        for piece in (*syntax.section_open, *syntax.section_close):
+            if isinstance(piece, Mark):
+                self.kinds[self._encode(piece.text)] = "section"
+        for call in (syntax.call, *syntax.variants):
+            if isinstance(call[0], Mark):
+                self._add_opener(call[0], call_body(call))
+        between = tuple(piece for piece in syntax.section_open if not isinstance(piece, Mark))
+        if not syntax.call_opener:
+            self.next_call = call_body(syntax.call)
+            if syntax.opener:
+                self._add_opener(Mark(syntax.opener), between + self.next_call)
+        if syntax.bare:
+            self.bare, self.bare_call = syntax.bare, syntax.bare_call or between + self.next_call
+        self._after = self._steps_after_calls()
+
+    def _add_opener(self, mark: Mark, body: tuple[Piece, ...]) -> None:
+        opener = self._encode(mark.text)
+        self.kinds[opener] = "call"
+        self.calls[opener] = body
+
+    def _steps_after_calls(self) -> list[list[tuple[str, AfterCall]]]:
+        syntax = self._family.tool_calls
+        closers = [self._encode(text) for text in call_closers(syntax.call)]
+        steps: list[list[tuple[str, AfterCall]]] = [[(closer, "closer")] for closer in closers]
+        shared: list[tuple[str, AfterCall]] = []
+        if not syntax.call_opener:
+            separator = syntax.separator.strip()
+            end = [
+                piece.text for piece in syntax.section_close if isinstance(piece, Lit) and piece.text.strip()
+            ]
+            shared += [(separator, "next")] if separator else []
+            shared += [(end[0].strip(), "end")] if end else []
+        return [*steps, shared]
+
+    def _add_answer(self) -> None:
+        answer = self._family.answer
+        for text in answer.markers() if answer else ():
+            self.kinds[self._encode(text)] = "answer"
+
+    def _thought_marks(self) -> list[str]:
+        """Markers that mean something inside thinking."""
+        kinds: set[MarkKind] = {"think", "end_think"}
+        if self.reasoning.closed_by_tool_call:
+            kinds |= {"call", "section"}
+        marks = [mark for mark, kind in self.kinds.items() if kind in kinds]
+        close = self._encode(self.reasoning.close)
+        if self._family.answer is not None and "think" in self.kinds.values():
+            marks += [self._encode(self._family.answer.open)]
+            marks += [close] if self.kinds.get(close) == "answer" else []
+        return list(dict.fromkeys(marks))
+
+
+@cache
+def _matcher(marks: frozenset[str]) -> MarkerMatcher:
+    return MarkerMatcher(marks)
