@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from interlock.constraints.schema.text import chars
+from interlock.constraints.schema.text.alphabet import narrowed
 from interlock.constraints.schema.text.chars import Ranges
 from interlock.constraints.schema.text.lang import ANY
 from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
 
-_MAX_ESCAPED_RANGES = 24
+_MAX_ESCAPED_RANGES = 1000
 _META = set("\\^$.|?*+()[]{}/\"'&~-#")
 
 
@@ -103,18 +104,21 @@ class _Emitter:
         raise AssertionError(lang)
 
     def conjunction(self, items: frozenset[Lang], *, opening: bool, closing: bool) -> str:
+        operands = [item for item in narrowed(items) if item is not ANY]
         positive = sorted(
             self.expression(item, opening=opening, closing=closing)
-            for item in items
+            for item in operands
             if not isinstance(item, Not)
         )
         if not positive:
             positive = [self.regex(ANY, opening=opening, closing=closing)]
         negative = sorted(
             f"~({self.expression(item.item, opening=opening, closing=closing)})"
-            for item in items
+            for item in operands
             if isinstance(item, Not)
         )
+        if len(positive) == 1 and not negative:
+            return positive[0]
         return f"({' & '.join([*positive, *negative])})"
 
     def sequence(self, items: tuple[Lang, ...], *, opening: bool, closing: bool) -> str:

@@ -25,7 +25,10 @@ _DAYS = "([0-9]+D|[0-9]+M([0-9]+D)?|[0-9]+Y([0-9]+M([0-9]+D)?)?)"
 _DURATION = f"P([0-9]+W|{_DAYS}({_CLOCK_PART})?|{_CLOCK_PART})"
 
 _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOSTNAME = f"(?=.{{1,253}}$)(?!(.*\\.)?[^.]{{2}}--){_LABEL}(\\.{_LABEL})*"
+_X, _Y = "[A-Za-z0-9]", "[A-Za-z0-9-]"
+# no label has hyphens in third and fourth place: that is where punycode starts, which no regex can check
+_PLAIN_LABEL = f"({_X}|{_X}{_X}|{_X}{_Y}{_X}|{_X}{_Y}{_Y}{_X}|{_X}{_Y}({_X}{_Y}|-{_X}){_Y}{{0,58}}{_X})"
+_HOSTNAME = f"(?=[A-Za-z0-9.-]{{1,253}}$){_PLAIN_LABEL}(\\.{_PLAIN_LABEL})*"
 _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = f"{_OCTET}(\\.{_OCTET}){{3}}"
 
@@ -62,7 +65,7 @@ def _uri(extra: str, private: str, *, relative: bool) -> str:
     escaped = "%[0-9A-Fa-f]{2}"
     plain = f"A-Za-z0-9._~!$&'()*+,;={extra}-"
     pchar = f"([:@{plain}]|{escaped})"
-    authority = f"(([:{plain}]|{escaped})*@)?(\\[({_IPV6}|v[0-9A-Fa-f]+\\.[:{plain}]+)\\]|([{plain}]|{escaped})*)(:[0-9]*)?"
+    authority = f"(([:{plain}]|{escaped})*@)?(\\[({_IPV6}|[vV][0-9A-Fa-f]+\\.[:{plain}]+)\\]|([{plain}]|{escaped})*)(:[0-9]*)?"
     rooted = f"/({pchar}+(/{pchar}*)*)?"
     hier = f"(//{authority}(/{pchar}*)*|{rooted}|{pchar}+(/{pchar}*)*|)"
     tail = f"(\\?([/?:@{plain}{private}]|{escaped})*)?(#([/?:@{plain}]|{escaped})*)?"
@@ -75,7 +78,7 @@ def _uri(extra: str, private: str, *, relative: bool) -> str:
 
 _VARNAME = "([A-Za-z0-9_]|%[0-9A-Fa-f]{2})(\\.?([A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*"
 _VARSPEC = f"{_VARNAME}(:[1-9][0-9]{{0,3}}|\\*)?"
-_URI_TEMPLATE = f"([!#$&(-;=?-\\[\\]_a-z~{_UCS}{_PRIVATE}]|%[0-9A-Fa-f]{{2}}|\\{{[+#./;?&=,!@|]?{_VARSPEC}(,{_VARSPEC})*\\}})*"
+_URI_TEMPLATE = f"([!#$&-;=?-\\[\\]_a-z~{_UCS}{_PRIVATE}]|%[0-9A-Fa-f]{{2}}|\\{{[+#./;?&=,!@|]?{_VARSPEC}(,{_VARSPEC})*\\}})*"
 _POINTER = "(/([^~/]|~[01])*)*".replace("[^~/]", "[\\0-.0-}\\x7f-\\u{10ffff}]")
 
 PATTERNS: Final[dict[str, str]] = {

@@ -1,0 +1,61 @@
+"""Intersections over a small alphabet: what cannot occur in one operand need not be spelled in the others."""
+
+from __future__ import annotations
+
+from interlock.constraints.schema.text import chars
+from interlock.constraints.schema.text.chars import Ranges
+from interlock.constraints.schema.text.lang import alt, cat, negate, one_of, repeat, words
+from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
+
+
+def narrowed(items: frozenset[Lang]) -> list[Lang]:
+    """Operands with the same intersection, their classes cut down to the characters that all can contain."""
+    shared = chars.ALL
+    for item in items:
+        if item.plain:
+            shared = chars.intersect(shared, alphabet(item))
+    if shared == chars.ALL:
+        return list(items)
+    return [item if item.plain and alphabet(item) == shared else restrict(item, shared) for item in items]
+
+
+def alphabet(lang: Lang) -> Ranges:
+    """Every character that occurs in a word of a plain language."""
+    match lang:
+        case Words(words=found):
+            return chars.of("".join(found)) if len(found) < 256 else chars.ALL
+        case Chars(ranges=ranges):
+            return ranges
+        case Cat(items=items):
+            out: Ranges = ()
+            for item in items:
+                out = chars.union(out, alphabet(item))
+            return out
+        case Alt(items=options):
+            out = ()
+            for item in options:
+                out = chars.union(out, alphabet(item))
+            return out
+        case Repeat(item=item):
+            return alphabet(item)
+    return chars.ALL
+
+
+def restrict(lang: Lang, allowed: Ranges) -> Lang:
+    """A language with the same words over ``allowed``; what it says of other words is left open."""
+    match lang:
+        case Words(words=found):
+            return words(word for word in found if all(chars.contains(allowed, ord(char)) for char in word))
+        case Chars(ranges=ranges):
+            return one_of(chars.intersect(ranges, allowed))
+        case Cat(items=items):
+            return cat(*(restrict(item, allowed) for item in items))
+        case Alt(items=options):
+            return alt(restrict(item, allowed) for item in options)
+        case And(items=options):
+            return And(frozenset(restrict(item, allowed) for item in options))
+        case Not(item=item):
+            return negate(restrict(item, allowed))
+        case Repeat(item=item, low=low, high=high):
+            return repeat(restrict(item, allowed), low, high)
+    raise AssertionError(lang)
