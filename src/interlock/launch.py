@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import FrameType
 
 import uvicorn
@@ -29,6 +29,9 @@ from interlock.tokenization.description import ModelDescription
 from interlock.tokenization.load import describe
 
 _log = log.get(__name__)
+
+# After the drain time: the engine's stop, and the last events on their way to slow clients.
+_LAST_BYTES_S = 10.0
 
 
 def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
@@ -77,6 +80,7 @@ class Server:
         self.error: InterlockError | None = None
         self._app, self._lifecycle = compose(config)
         self._app.router.lifespan_context = self._lifespan
+        self._starting: asyncio.Task[None] | None = None
         self._socket = _bind(config.http)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -87,8 +91,10 @@ class Server:
                 access_log=False,
                 server_header=False,
                 ws="none",
-                timeout_graceful_shutdown=max(1, round(config.http.drain_s)),
-            )
+                timeout_graceful_shutdown=round(config.http.drain_s + _LAST_BYTES_S),
+            ),
+            finish=self._finish,
+            hurry=self._lifecycle.hurry,
         )
 
     def run(self) -> None:
@@ -104,14 +110,8 @@ class Server:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """The port answers while the model loads: ``/health`` tells the phase."""
-        starting = asyncio.create_task(self._start())
-        try:
-            yield
-        finally:
-            starting.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await starting
-            await self._lifecycle.stop()
+        self._starting = asyncio.create_task(self._start())
+        yield
 
     async def _start(self) -> None:
         try:
@@ -122,13 +122,45 @@ class Server:
         else:
             self._on_ready(self.url)
 
+    async def _finish(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        await self._lifecycle.stop()
+
 
 class _HttpServer(uvicorn.Server):
-    """Ends normally on a signal, so that the process exits with status 0; a second one does not wait."""
+    """Ends running answers by ``finish`` before it closes their connections, so that each gets its last event.
+
+    A signal ends it normally, with status 0. A second one ends the drain time, a third one waits for nothing.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, *, finish: Callable[[], Awaitable[None]], hurry: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self._finish = finish
+        self._hurry = hurry
+        self._num_signals = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  uvicorn's signature
-        self.force_exit = self.should_exit
+        self._num_signals += 1
         self.should_exit = True
+        self.force_exit = self._num_signals > 2
+        if self._num_signals == 2 and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._hurry)
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        finishing = asyncio.ensure_future(self._finish())
+        await super().shutdown(sockets)  # waits for the connections
+        if self.force_exit:
+            finishing.cancel()
+        await asyncio.gather(finishing, return_exceptions=self.force_exit)
 
 
 class BackgroundServer:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,36 @@ def test_a_signal_lets_running_answers_finish_and_exits_cleanly(
         assert done == "[DONE]"
         assert process.wait(EXIT_S) == 0
         assert not worker.is_running()
+
+
+@pytest.mark.parametrize(
+    ("options", "num_signals"), [(("--drain-s", "1"), 1), (("--drain-s", "60"), 2)], ids=["drain", "hurry"]
+)
+def test_an_answer_that_outlasts_the_drain_time_ends_with_an_error_event(
+    demo_model: Path, options: tuple[str, ...], num_signals: int
+) -> None:
+    with serve(demo_model, "--served-name", "m", *options) as (process, url):
+        body = ask(stream=True, max_tokens=900, logit_bias=FOR_EVER)
+        with httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as response:
+            events = (line[6:] for line in response.iter_lines() if line.startswith("data: "))
+            next(event for event in events if '"content":"' in event)
+            process.send_signal(signal.SIGTERM)
+            if num_signals > 1:
+                wait_until_refused(url)
+                process.send_signal(signal.SIGTERM)
+            *_, error, done = events
+
+        assert json.loads(error)["error"]["code"] == "shutting_down"
+        assert done == "[DONE]"
+        assert process.wait(EXIT_S) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+def wait_until_refused(url: str) -> None:
+    with suppress(httpx.TransportError):
+        while True:
+            httpx.get(f"{url}/health")
 
 
 def test_the_port_answers_while_the_model_loads_and_then_says_ready(demo_model: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from interlock import log
 from interlock.core.engine import Engine, EnginePhase
 from interlock.errors import InterlockError
@@ -19,6 +21,7 @@ class Lifecycle:
         self._compile_pool = compile_pool
         self._drain_s = drain_s
         self._started = self._stopping = False
+        self._hurried = asyncio.Event()
         self.in_flight = in_flight
 
     @property
@@ -50,9 +53,24 @@ class Lifecycle:
         """Refuse new requests, let running ones finish for the drain time, then stop everything."""
         self._stopping = True
         self.in_flight.close()
-        if not await self.in_flight.drain(self._drain_s):
+        await self._drain()
+        if self.in_flight.num_requests:
             _log.warning("stopping with %d requests unfinished", self.in_flight.num_requests)
         try:
             await self._engine.stop()
         finally:
             await self._compile_pool.stop()
+
+    def hurry(self) -> None:
+        """End the drain time of a ``stop``, now or later."""
+        self._hurried.set()
+
+    async def _drain(self) -> None:
+        draining = asyncio.create_task(self.in_flight.drain(self._drain_s))
+        hurried = asyncio.create_task(self._hurried.wait())
+        try:
+            await asyncio.wait({draining, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            draining.cancel()
+            hurried.cancel()
+            await asyncio.gather(draining, hurried, return_exceptions=True)
