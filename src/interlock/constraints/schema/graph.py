@@ -139,6 +139,19 @@ class Graph:
                     raise refused.at(name, f"{schema.pointer}/{name}") from None
         return out
 
+    def in_place(self, schema: Schema) -> list[Schema]:
+        """The schemas that ``schema`` applies to the same value."""
+        out = self.references(schema)
+        for name in ("allOf", "anyOf", "oneOf"):
+            out += self.children(schema, name)
+        for name in ("if", "then", "else", "not"):
+            child = self.only(schema, name)
+            if child is not None:
+                out.append(child)
+        for name in ("dependentSchemas", "dependencies"):
+            out += self.named(schema, name).values()
+        return out
+
     def _follow(self, schema: Schema, name: str, ref: str) -> Schema:
         value, resource, pointer = self.library.resolve(ref, schema.resource)
         if name == "$recursiveRef" and resource.recursive:

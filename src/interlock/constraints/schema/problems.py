@@ -19,9 +19,11 @@ class RefusedError(Exception):
 
     def at(self, keyword: str, pointer: str) -> RefusedError:
         """The same refusal, placed where it has no place yet."""
-        if self.keyword or self.pointer:
+        if self.pointer:
             return self
-        return RefusedError(self.reason, keyword=keyword, pointer=pointer, too_complex=self.too_complex)
+        return RefusedError(
+            self.reason, keyword=self.keyword or keyword, pointer=pointer, too_complex=self.too_complex
+        )
 
     def problem(self) -> Problem:
         return Problem(reason=self.reason, keyword=self.keyword, pointer=self.pointer)

@@ -84,8 +84,12 @@ class Refusal(Exception):
         self.problems = problems
 
 
-def compile_language(schema: Any, options: SchemaOptions = EXACT, separators: tuple[str, str] = (",", ":")) -> Language:
-    compiled = compile_schema(load_schema(json.dumps(schema)), options, json_syntax(*separators, flexible=False), "j")
+def compile_language(
+    schema: Any, options: SchemaOptions = EXACT, separators: tuple[str, str] = (",", ":")
+) -> Language:
+    compiled = compile_schema(
+        load_schema(json.dumps(schema)), options, json_syntax(*separators, flexible=False), "j"
+    )
     if compiled.problems:
         raise Refusal(compiled.problems)
     return Language(f"start: {compiled.start}\n{compiled.lark}")

@@ -44,7 +44,9 @@ def test_ipv6_agrees_with_the_standard_library() -> None:
     for _ in range(1500):
         groups = [chooser.choice(["1", "ab", "ffff", "0"]) for _ in range(chooser.randint(0, 8))]
         at = chooser.randint(0, len(groups))
-        text = ":".join(groups[:at]) + "::" + ":".join(groups[at:]) if chooser.random() < 0.7 else ":".join(groups)
+        text = (
+            ":".join(groups[:at]) + "::" + ":".join(groups[at:]) if chooser.random() < 0.7 else ":".join(groups)
+        )
         try:
             ipaddress.IPv6Address(text)
             valid = True

@@ -51,8 +51,14 @@ def test_field_reports_about_grammars(shared, language, refusal) -> None:
             except refusal as error:
                 wrong.append((report["id"], str(error)))
                 continue
-            wrong += [(report["id"], text) for text in accept if not text.startswith("a JSON") and not found.accepts(text)]
-            wrong += [(report["id"], text) for text in reject if not text.startswith("a JSON") and found.accepts(text)]
+            wrong += [
+                (report["id"], text)
+                for text in accept
+                if not text.startswith("a JSON") and not found.accepts(text)
+            ]
+            wrong += [
+                (report["id"], text) for text in reject if not text.startswith("a JSON") and found.accepts(text)
+            ]
     assert wrong == []
 
 

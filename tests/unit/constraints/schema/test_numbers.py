@@ -17,7 +17,8 @@ from interlock.constraints.schema.numbers.sets import (
     points,
     union,
 )
-from interlock.constraints.schema.numbers.text import UnwritableError, spell, terminal as write
+from interlock.constraints.schema.numbers.text import UnwritableError, spell
+from interlock.constraints.schema.numbers.text import terminal as write
 
 
 def _number(chooser: random.Random) -> Fraction:
@@ -41,7 +42,11 @@ def _set(chooser: random.Random, depth: int = 2) -> NumberSet:
     if kind == 2:
         return INTEGERS
     if kind == 3:
-        return multiples(chooser.choice([Fraction(1, 100), Fraction(5), Fraction(2), Fraction(5, 2), Fraction(3), Fraction(60)]))
+        return multiples(
+            chooser.choice(
+                [Fraction(1, 100), Fraction(5), Fraction(2), Fraction(5, 2), Fraction(3), Fraction(60)]
+            )
+        )
     if kind == 4:
         return points([_number(chooser) for _ in range(3)])
     if kind == 5:
@@ -53,8 +58,19 @@ def _set(chooser: random.Random, depth: int = 2) -> NumberSet:
 def test_written_numbers_are_exactly_the_members(terminal) -> None:
     chooser = random.Random(7)
     values = [_number(chooser) for _ in range(40)]
-    values += [value + step for value in values[:20] for step in (Fraction(1, 100), Fraction(-1), Fraction(1, 10))]
-    texts = {spell(value) for value in values} | {"-0", "0.0", "75.0", "1.50", "1e+30", "1e-06", "2.5e-09", "1E5"}
+    values += [
+        value + step for value in values[:20] for step in (Fraction(1, 100), Fraction(-1), Fraction(1, 10))
+    ]
+    texts = {spell(value) for value in values} | {
+        "-0",
+        "0.0",
+        "75.0",
+        "1.50",
+        "1e+30",
+        "1e-06",
+        "2.5e-09",
+        "1E5",
+    }
     for _ in range(70):
         cells = _set(chooser)
         if not cells:

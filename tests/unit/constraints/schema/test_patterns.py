@@ -55,7 +55,22 @@ def test_unicode_and_escapes(pattern: str, accepted: list[str], rejected: list[s
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a)\1", "(?<=a)b", "(?<!a)b", "(", "a)", "[", "*", r"\Z", "a{,3}", "a++", "(?>a)", r"\p{Foo}", "a{2,1}", "(?i)a"],
+    [
+        r"(a)\1",
+        "(?<=a)b",
+        "(?<!a)b",
+        "(",
+        "a)",
+        "[",
+        "*",
+        r"\Z",
+        "a{,3}",
+        "a++",
+        "(?>a)",
+        r"\p{Foo}",
+        "a{2,1}",
+        "(?i)a",
+    ],
 )
 def test_what_is_not_regular_or_not_ecma_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
@@ -66,7 +81,9 @@ CHARACTERS = ["", "a", '"', "\\", "\n", "\0", "\x01\x1f", "\x7f", "/", 'a"b\\c\t
               "\u00a0", "\ud7ff", "\ue000", "\uffff", "\U0010ffff", "ab", "foo"]  # fmt: skip
 
 
-@pytest.mark.parametrize("pattern", ["b", "^[^a]+$", "^.$", r"^\S+$", '^"', r"\bfoo\b", "(?!foo)", "[/#&~]", r"^[\x00-\x1f]+$"])
+@pytest.mark.parametrize(
+    "pattern", ["b", "^[^a]+$", "^.$", r"^\S+$", '^"', r"\bfoo\b", "(?!foo)", "[/#&~]", r"^[\x00-\x1f]+$"]
+)
 def test_spelling_keeps_the_language_in_every_boolean_combination(pattern, terminal) -> None:
     import json
 
@@ -79,7 +96,9 @@ def test_spelling_keeps_the_language_in_every_boolean_combination(pattern, termi
                 assert grammar.accepts(spelled) == matcher.accepts(text), (spelled, ascii_only)
 
 
-@pytest.mark.parametrize("bad", ['"\t"', '"\0"', '"a', '"\\x"', "\"\\'\"", '"\\u0061"', '"\\ud83d"', '"\\ude00"', '"\\u00E9"'])
+@pytest.mark.parametrize(
+    "bad", ['"\t"', '"\0"', '"a', '"\\x"', '"\\\'"', '"\\u0061"', '"\\ud83d"', '"\\ude00"', '"\\u00E9"']
+)
 def test_any_string_is_still_json_in_its_one_spelling(bad, terminal) -> None:
     assert not terminal(spell(ANY, JsonSpelling())).accepts(bad)
 

@@ -25,14 +25,22 @@ def test_declared_properties_close_an_object(language) -> None:
 
 
 def test_a_merged_object_is_closed_once(language) -> None:
-    schema = {"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "integer"}}}], "type": "object"}
+    schema = {
+        "allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"type": "integer"}}}],
+        "type": "object",
+    }
     found = language(schema, CLOSED)
     assert found.accepts('{"a":1,"b":2}')
     assert not found.accepts('{"a":1,"c":2}')
 
 
 def test_closing_never_reaches_into_conditions(language) -> None:
-    schema = {**AB, "properties": {**AB["properties"], "c": {}}, "if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["c"]}}
+    schema = {
+        **AB,
+        "properties": {**AB["properties"], "c": {}},
+        "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},
+        "then": {"required": ["c"]},
+    }
     found = language(schema, CLOSED)
     assert found.accepts('{"a":1,"b":"","c":0}')
     assert not found.accepts('{"a":1,"b":""}')
@@ -40,11 +48,15 @@ def test_closing_never_reaches_into_conditions(language) -> None:
 
 
 def test_an_object_stays_open_where_closing_would_leave_nothing(language) -> None:
-    assert language({"properties": {"a": True}, "type": "object", "minProperties": 2}, CLOSED).accepts('{"a":1,"b":2}')
+    assert language({"properties": {"a": True}, "type": "object", "minProperties": 2}, CLOSED).accepts(
+        '{"a":1,"b":2}'
+    )
 
 
 def test_required_undeclared_names_stay_possible(language) -> None:
-    assert language({"type": "object", "properties": {"b": {}}, "required": ["a"]}, CLOSED).accepts('{"b":1,"a":1}')
+    assert language({"type": "object", "properties": {"b": {}}, "required": ["a"]}, CLOSED).accepts(
+        '{"b":1,"a":1}'
+    )
 
 
 def test_order(language) -> None:
@@ -57,11 +69,15 @@ def test_order(language) -> None:
 
 def test_three_hundred_properties_in_any_order(language) -> None:
     names = [f"key{index}" for index in range(300)]
-    schema = {"type": "object", "properties": {name: {"type": "integer"} for name in names}, "required": names[:30]}
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "required": names[:30],
+    }
     found = language(schema, ANY_ORDER)
     shuffled = random.Random(1).sample(names[:60], 60)
-    assert found.accepts(json.dumps({name: 1 for name in shuffled}, separators=(",", ":")))
-    assert not found.accepts(json.dumps({name: 1 for name in names[1:60]}, separators=(",", ":")))
+    assert found.accepts(json.dumps(dict.fromkeys(shuffled, 1), separators=(",", ":")))
+    assert not found.accepts(json.dumps(dict.fromkeys(names[1:60], 1), separators=(",", ":")))
 
 
 def test_spacing_is_what_the_value_says() -> None:

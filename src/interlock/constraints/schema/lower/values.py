@@ -80,10 +80,20 @@ class ValueLowering:
         self.writer.define(self._known[value], " | ".join(options) or '"null"')
 
     def _placed(self, refused: RefusedError, value: Value) -> RefusedError:
-        if not value:
+        """The refusal with the place of its keyword, as near as it can be told."""
+        pending = [self.algebra.graph.schema(literal) for literal in sorted(value, key=abs)]
+        if not pending:
             return refused
-        schema = self.algebra.graph.schema(min(value, key=abs))
-        return refused.at("", schema.pointer)
+        first, seen = pending[0], set(pending)
+        while pending:
+            schema = pending.pop(0)
+            if refused.keyword and schema.has(refused.keyword):
+                return refused.at("", f"{schema.pointer}/{refused.keyword}")
+            for part in self.algebra.graph.in_place(schema):
+                if part not in seen:
+                    seen.add(part)
+                    pending.append(part)
+        return refused.at("", first.pointer)
 
     def _alternatives(self, value: Value) -> list[str]:
         out = self._scalars(self.algebra.scalars(value))

@@ -1,0 +1,106 @@
+"""Hostile schemas end in bounded time: compiled, or refused by name."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
+
+
+def _nested_one_of(depth: int, width: int):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    for level in range(depth):
+        schema = {"oneOf": [{"properties": {f"k{level}{i}": schema}, "minProperties": i} for i in range(width)]}
+    return schema
+
+
+def _exponential_all_of(size: int):
+    return {
+        "allOf": [
+            {"anyOf": [{"properties": {f"a{i}": {"const": 1}}}, {"properties": {f"b{i}": {"const": 1}}}]}
+            for i in range(size)
+        ]
+    }
+
+
+def _deep(depth: int):
+    schema: dict = {}
+    for _ in range(depth):
+        schema = {"properties": {"a": schema}}
+    return schema
+
+
+def _ladder(size: int):
+    """Every definition uses the next one twice."""
+    defs = {
+        f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(size)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{size}": {"type": "integer"}}}
+
+
+HOSTILE = {
+    "nested oneOf": _nested_one_of(5, 4),
+    "wide oneOf": {"oneOf": [{"required": [f"a{i}", f"b{i}"], "properties": {f"c{i}": {"type": "integer"}}} for i in range(60)]},
+    "exponential allOf": _exponential_all_of(30),
+    "deep nesting": _deep(500),
+    "reference ladder": _ladder(40),
+    "circle": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    "self in allOf": {"allOf": [{"$ref": "#"}, {"type": "object"}]},
+    "negated self": {"not": {"$ref": "#"}},
+    "infinite object": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}},
+    "many values": {"enum": [f"value {i}" for i in range(100_000)]},
+    "many numbers": {"enum": list(range(20_000))},
+    "many objects": {"enum": [{"a": i} for i in range(2_000)]},
+    "many keys": {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(5_000)}},
+    "many negated keys": {"not": {"properties": {f"k{i}": {"const": i} for i in range(1_000)}}},
+    "regex repeat": {"pattern": "^((a{0,100}){0,100}){0,100}$"},
+    "regex nesting": {"pattern": "(" * 90 + "a" + ")" * 90},
+    "regex look-ahead": {"pattern": "^" + "".join(f"(?=.*{chr(97 + i)})" for i in range(20)) + ".*$"},
+    "regex meets length": {"pattern": "(a|b|ab)*c(a|b|ab)*", "minLength": 100_000},
+    "overlapping patterns": {"patternProperties": {f"{chr(97 + i)}": {"minimum": i} for i in range(12)}},
+    "many contains": {"allOf": [{"contains": {"const": i}} for i in range(20)]},
+    "dependent ring": {"dependentRequired": {f"k{i}": [f"k{(i + 1) % 200}"] for i in range(200)}},
+    "conditions": {"allOf": [{"if": {"required": [f"k{i}"]}, "then": {"required": [f"m{i}"]}} for i in range(40)]},
+    "huge bounds": {"type": "array", "minItems": 10**9, "items": {"type": "string", "minLength": 10**9}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_schemas_end_soon(name: str) -> None:
+    begin = time.process_time()
+    compile_schema(
+        HOSTILE[name],
+        SchemaOptions(property_order="any", open_objects=True),
+        json_syntax(",", ":", flexible=False),
+        "j",
+    )
+    assert time.process_time() - begin < 6
+
+
+@pytest.mark.parametrize(("schema", "keywords"), [
+    ({"type": "integer", "minimum": 5, "maximum": 3}, {"minimum", "maximum"}),
+    ({"enum": []}, {"enum"}),
+    ({"type": "string", "pattern": "^a", "const": "b"}, {"pattern", "const"}),
+    ({"type": "object", "properties": {"x": {"enum": []}}, "required": ["x"]}, {"properties", "required"}),
+    ({"type": "array", "items": {"enum": [1, 2]}, "uniqueItems": True, "minItems": 3}, {"items", "uniqueItems", "minItems"}),
+    ({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}, {"required", "properties"}),
+    (False, set()),
+])  # fmt: skip
+def test_an_unsatisfiable_schema_says_what_contradicts(schema, keywords) -> None:
+    compiled = compile_schema(schema, SchemaOptions(), json_syntax(",", ":", flexible=False), "j")
+    (problem,) = compiled.problems
+    assert "no document is valid" in problem.reason
+    assert {word for word in keywords if f"'{word}'" in problem.reason} == keywords, problem.reason
+
+
+def test_all_refusals_come_at_once() -> None:
+    bad = {"type": "array", "uniqueItems": True}
+    schema = {"properties": {"a": bad, "b": {"items": {**bad, "maxItems": 9}}}}
+    compiled = compile_schema(schema, SchemaOptions(), json_syntax(",", ":", flexible=False), "j")
+    assert [item.keyword for item in compiled.problems] == ["uniqueItems", "uniqueItems"]
+    assert [item.pointer for item in compiled.problems] == [
+        "/properties/a/uniqueItems",
+        "/properties/b/items/uniqueItems",
+    ]
