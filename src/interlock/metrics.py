@@ -2,9 +2,55 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from collections.abc import Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series beside each counter that says when the process started
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+
+
+_GAUGES = {
+    "num_waiting": ("waiting_requests", "Requests that wait for a slot"),
+    "num_running": ("running_requests", "Requests in a slot"),
+    "num_slots": ("slots", "Sequences that can run at once; 0 while there is no worker"),
+    "grammar_cache_bytes": ("grammar_cache_bytes", "Size of the cached grammars"),
+}
+_COUNTERS = {
+    "num_steps": ("steps", "Forward passes"),
+    "num_prompt_tokens": ("prompt_tokens", "Prompt tokens that were prefilled"),
+    "num_cached_tokens": ("cached_tokens", "Prompt tokens that were not prefilled again"),
+    "num_generated_tokens": ("generated_tokens", "Tokens chosen"),
+    "num_preempted": ("preemptions", "Times that a request lost its slot"),
+    "num_resumed": ("resumed_requests", "Requests that went on after the death of a worker"),
+    "num_grammar_compiles": ("grammar_compiles", "Native compiles of grammars"),
+    "num_grammar_cache_hits": ("grammar_cache_hits", "Grammars found in the cache"),
+    "step_s": ("step_seconds", "Time in steps"),
+    "forward_s": ("forward_seconds", "Part of it from a forward pass's launch to the selection of its tokens"),
+    "mask_s": ("mask_seconds", "Part of that spent on masks"),
+}
+
+
+class EngineMetrics(Collector):
+    """What the worker reports. values: by name of the field of ``EngineStats``; ``None`` shows no series.
+    Counters begin at zero with each worker."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, float] | None = None
+
+    def describe(self) -> Iterator[Metric]:
+        return self._families({})
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(()) if self.values is None else self._families(self.values)
+
+    def _families(self, values: Mapping[str, float]) -> Iterator[Metric]:
+        for table, kind in ((_GAUGES, GaugeMetricFamily), (_COUNTERS, CounterMetricFamily)):
+            for field, (name, help_text) in table.items():
+                yield kind(f"interlock_engine_{name}", help_text, value=values.get(field, 0))
 
 
 class Metrics:
@@ -50,9 +96,5 @@ class Metrics:
         self.worker_restarts = Counter(
             "interlock_worker_restarts", "Restarts of the model worker", registry=self.registry
         )
-        self.engine = Gauge(
-            "interlock_engine",
-            "Engine counters and gauges, as the worker reports them",
-            ("name",),
-            registry=self.registry,
-        )
+        self.engine = EngineMetrics()
+        self.registry.register(self.engine)

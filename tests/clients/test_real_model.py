@@ -284,9 +284,7 @@ def test_a_client_that_leaves_frees_its_place(url: str) -> None:
     done = threading.Event()
 
     def wait() -> None:
-        while metric(url, 'interlock_engine{name="num_running"}') or metric(
-            url, "interlock_requests_in_flight"
-        ):
+        while metric(url, "interlock_engine_running_requests") or metric(url, "interlock_requests_in_flight"):
             pass
         done.set()
 

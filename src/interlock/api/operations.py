@@ -31,14 +31,11 @@ def router(context: ApiContext) -> APIRouter:
     @routes.get("/metrics")
     async def metrics() -> Response:
         """Prometheus text. The engine's part is left out while its worker does not answer."""
-        engine = context.metrics.engine
-        engine.clear()
         try:
             stats = await asyncio.wait_for(context.stats(), STATS_TIMEOUT_S)
         except (InterlockError, TimeoutError):
             stats = None
-        for name, value in asdict(stats).items() if stats else ():
-            engine.labels(name).set(value)
+        context.metrics.engine.values = None if stats is None else asdict(stats)
         return Response(generate_latest(context.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @routes.get("/version")

@@ -30,7 +30,8 @@ async def test_metrics_show_requests_and_the_engine(api) -> None:
     response = await api.client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain")
     assert 'interlock_requests_total{endpoint="chat_completions",outcome="ok"} 1.0' in response.text
-    assert 'interlock_engine{name="num_slots"} 8.0' in response.text
+    assert "interlock_engine_slots 8.0" in response.text
+    assert "_created" not in response.text
 
 
 async def test_metrics_work_while_the_worker_is_gone(make_api) -> None:
@@ -44,7 +45,7 @@ async def test_metrics_work_while_the_worker_is_gone(make_api) -> None:
     service.stats = gone
     response = await make_api(service).client.get("/metrics")
     assert response.status_code == 200
-    assert "interlock_engine{" not in response.text
+    assert "interlock_engine_" not in response.text
 
 
 async def test_version(api) -> None:
