@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from interlock.constraints import json_native
+from interlock.constraints.declared import declared_literals
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
 from interlock.constraints.user_grammar import check_lark
 from interlock.constraints.walk import walk
@@ -103,7 +104,11 @@ class _Lowering:
         grammar = self._with_user_grammars(lark)
         key = hashlib.sha256(grammar.encode()).hexdigest()
         return LoweredConstraint(
-            provider=self._spec.provider, grammar=grammar, key=key, notes=tuple(dict.fromkeys(self._notes))
+            provider=self._spec.provider,
+            grammar=grammar,
+            key=key,
+            notes=tuple(dict.fromkeys(self._notes)),
+            literals=declared_literals(self._spec.root),
         )
 
     def _with_user_grammars(self, lark: str) -> str:

@@ -177,12 +177,14 @@ class LoweredConstraint:
     grammar: for provider ``llguidance`` a Lark grammar, or JSON text of its own grammar list.
     key: cache key; equal keys mean equal grammars.
     notes: what the report says that a caller should see (annotations ignored, ...).
+    literals: keys and string constants that the spec declares, for guesses at what comes next.
     """
 
     provider: str
     grammar: str
     key: str
     notes: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
 
 
 def _dump(node: Any) -> dict[str, Any]:

@@ -98,7 +98,8 @@ class EngineOutput:
 class EngineStats:
     """A snapshot for /metrics and the admin page; counters since the worker started.
 
-    num_cached_tokens: prompt tokens that were not prefilled again. num_preempted: times that a request lost its
+    num_cached_tokens: prompt tokens that were not prefilled again. num_forced_tokens: generated without a choice, since
+        the grammar leaves none. num_draft_tokens, num_accepted_tokens: guessed, and guessed right. num_preempted: times that a request lost its
         slot. num_resumed: requests that went on after the death of a worker.
     step_s holds forward_s (from launch to selection), and that holds mask_s.
     """
@@ -110,6 +111,9 @@ class EngineStats:
     num_prompt_tokens: int = 0
     num_cached_tokens: int = 0
     num_generated_tokens: int = 0
+    num_forced_tokens: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
     num_preempted: int = 0
     num_resumed: int = 0
     num_grammar_compiles: int = 0
