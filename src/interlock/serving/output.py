@@ -25,6 +25,7 @@ from interlock.core.events import (
     FinishReason,
     ParserEvent,
     ReasoningDelta,
+    TextDelta,
     ToolCallEnd,
     ToolCallStart,
 )
@@ -40,13 +41,16 @@ from interlock.serving.stop_strings import StopStrings
 class OutputRules:
     """How one answer is read.
 
-    bound: the whole answer is held to the constraint, none of it is free text. max_calls: calls to show; where another one begins, the
-    answer ends (``None``: no limit). include_reasoning: show reasoning. reasoning_is_text: the family's
-    reasoning markers are ordinary text in this vocabulary. silent_ids: special tokens that nobody is to see.
+    bound: the whole answer is held to the constraint, none of it is free text. calls_only: and it is calls, so
+    text in it can only be the beginning of a marker that was cut. max_calls: calls to show; where another
+    one begins, the answer ends (``None``: no limit). include_reasoning: show reasoning. reasoning_is_text:
+    the family's reasoning markers are ordinary text in this vocabulary. silent_ids: special tokens that
+    nobody is to see.
     """
 
     stop: tuple[str, ...] = ()
     bound: bool = False
+    calls_only: bool = False
     max_calls: int | None = None
     include_reasoning: bool = True
     reasoning_is_text: bool = False
@@ -156,6 +160,8 @@ class OutputProcessor:
                 return
             match event:
                 case ReasoningDelta() if not self._rules.include_reasoning:
+                    continue
+                case TextDelta() if self._rules.calls_only or (self._rules.bound and self._num_calls):
                     continue
                 case ToolCallStart(index=index):
                     if self._rules.max_calls is not None and index >= self._rules.max_calls:

@@ -110,6 +110,7 @@ class GenerationService:
         rules = OutputRules(
             stop=resolved.stop,
             bound=resolved.bound,
+            calls_only=resolved.bound and resolved.tools.call_required,
             max_calls=None if resolved.tools.parallel_tool_calls else 1,
             include_reasoning=resolved.include_reasoning,
             reasoning_is_text=reasoning is not None

@@ -117,6 +117,21 @@ def test_a_call_cut_at_any_length_is_never_presented_as_whole(tokenizer):
 
 
 @VOCABULARIES
+@pytest.mark.parametrize("length", range(1, 16))
+def test_half_a_marker_of_a_required_call_is_not_content(tokenizer, length):
+    cut = tokenizer.encode(CALL)[:length]
+    assert Reader(tokenizer, bound=True, calls_only=True).read(cut, "length").joined(TextDelta) == ""
+
+
+@VOCABULARIES
+@pytest.mark.parametrize("length", range(1, 16))
+def test_half_a_marker_after_a_call_of_a_bound_answer_is_not_content(tokenizer, length):
+    ids = [*tokenizer.encode(CALL), *tokenizer.encode("\n" + SECOND)[:length]]
+    reader = Reader(tokenizer, bound=True).read(ids, "length")
+    assert (reader.joined(TextDelta), reader.reason) == ("", "length")
+
+
+@VOCABULARIES
 def test_a_call_cut_by_any_stop_string_is_never_presented_as_whole(tokenizer):
     body = CALL.removeprefix("<tool_call>").removesuffix("\n</tool_call>")
     whole_at = body.index("}}") + 1
