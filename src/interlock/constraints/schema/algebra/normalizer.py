@@ -41,6 +41,7 @@ class Normalizer(ABC, Generic[Shape]):
         self.inhabited: Inhabited = lambda _: True
         self._literals: dict[tuple[int, bool], list[Shape]] = {}
         self._values: dict[Value, list[Shape]] = {}
+        self._simplified: dict[Value, Value] = {}
         self._open: set[tuple[int, bool]] = set()
         self._barriers: list[set[tuple[int, bool]]] = []
 
@@ -93,6 +94,37 @@ class Normalizer(ABC, Generic[Shape]):
                 known = self.product(known, self.literal(literal))
             self._values[value] = known
         return known
+
+    def simplified(self, value: Value) -> Value:
+        """A scalar value without the literals that add nothing, so that equal values look equal."""
+        if len(value) < 2:
+            return value
+        known = self._simplified.get(value)
+        if known is None:
+            known = value
+            for literal in sorted(value):
+                less = known - {literal}
+                if (
+                    less
+                    and self._is_scalar(less)
+                    and self.scalars.of_value(less) == self.scalars.of_value(value)
+                ):
+                    known = less
+            self._simplified[value] = known
+        return known
+
+    def _is_scalar(self, value: Value) -> bool:
+        """True only if no array and no object is in ``value``."""
+        for literal in value:
+            if literal > 0:
+                schema = self.graph.schema(literal)
+                named = types(schema, self.options)
+                if named is not None and not named & {"array", "object"}:
+                    return True
+                listed = schema.get("enum") or ([schema.value["const"]] if schema.has("const") else None)
+                if listed is not None and not any(isinstance(item, (dict, list)) for item in listed):
+                    return True
+        return False
 
     def literal(self, literal: int) -> list[Shape]:
         schema = self.graph.schema(literal)

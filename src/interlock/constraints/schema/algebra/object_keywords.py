@@ -25,10 +25,13 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
     top = objects.TOP
 
     def meet(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
-        return objects.both(left, right)
+        shape = objects.both(left, right)
+        if shape is None or all(len(value) < 2 for _, value in shape.names):
+            return shape
+        return replace(shape, names=tuple((name, self.simplified(value)) for name, value in shape.names))
 
     def compact(self, shapes: Iterable[ObjectShape]) -> list[ObjectShape]:
-        return objects.compact(shapes)
+        return objects.absorbed(objects.compact(shapes), self.budget)
 
     def suspects(self, shape: ObjectShape) -> Iterable[Value]:
         return [value for name, value in shape.names if name in shape.presence.unit.need]

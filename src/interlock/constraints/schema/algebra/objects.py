@@ -10,12 +10,13 @@ from typing import Final
 from interlock.constraints.schema.algebra import presence
 from interlock.constraints.schema.algebra.presence import FREE, Presence
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Value, meet, meet_all
-from interlock.constraints.schema.problems import RefusedError
+from interlock.constraints.schema.problems import Budget, RefusedError
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import accepts, is_empty
 from interlock.constraints.schema.text.nodes import And, Lang
 
 _MAX_CELLS = 64
+_MAX_COMPARED = 200
 
 
 @lru_cache(maxsize=65536)
@@ -150,6 +151,37 @@ def compact(shapes: Iterable[ObjectShape]) -> list[ObjectShape]:
         else:
             held.append(shape.presence)
     return [replace(shape, presence=item) for shape, held in grouped.items() for item in held]
+
+
+def absorbed(shapes: list[ObjectShape], budget: Budget) -> list[ObjectShape]:
+    """Without shapes that lie inside another one."""
+    if not 1 < len(shapes) <= _MAX_COMPARED:
+        return shapes
+    out: list[ObjectShape] = []
+    for shape in sorted(shapes, key=_weight):
+        budget.spend(len(out))
+        if not any(_within(shape, other) for other in out):
+            out.append(shape)
+    return out
+
+
+def _weight(shape: ObjectShape) -> int:
+    return sum(len(value) for _, value in shape.names) + len(shape.layers) + len(shape.exists)
+
+
+def _within(inner: ObjectShape, outer: ObjectShape) -> bool:
+    """True only if every object of ``inner`` is one of ``outer``."""
+    if not (outer.layers <= inner.layers and outer.exists <= inner.exists):
+        return False
+    flags = (inner.evaluated, inner.declares, inner.speaks)
+    if flags != (outer.evaluated, outer.declares, outer.speaks):
+        return False
+    if not outer.presence.trivial and presence.meet(inner.presence, outer.presence) != inner.presence:
+        return False
+    first, second = dict(inner.names), dict(outer.names)
+    return all(value <= first.get(name, NEVER) for name, value in outer.names) and all(
+        outer.other(name) <= value for name, value in inner.names if name not in second
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 _MAX_MODULUS = 13
-_MAX_CHARS = 20_000
+_MAX_CHARS = 30_000
 
 
 @lru_cache(maxsize=32)
