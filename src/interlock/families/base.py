@@ -79,13 +79,15 @@ class JsonEnvelope:
 
     ``argument_aliases`` are keys the parser also takes for the arguments, never written by us. number_key: a
     key before the name whose value is the number of the call, as a string. name_first: an object whose first
-    key is another one is no call.
+    key is another one is no call. id_key: a key after the arguments that holds the call's id; only earlier turns
+    have it.
     """
 
     name_key: str = "name"
     arguments_key: str = "arguments"
     argument_aliases: tuple[str, ...] = ("parameters",)
     number_key: str = ""
+    id_key: str = ""
     name_first: bool = False
 
 
@@ -100,7 +102,8 @@ class ToolCallSyntax:
     own. separator: text between two calls. section_open, section_close: pieces around all calls of a turn, if
     any. lead: what the family writes between an answer and its calls; always_leads: also where there is no
     answer. bare: a text with which calls may begin without any marker, at the beginning of an answer; bare_call:
-    the pieces of such a call, if they are not those of ``call``. single: a turn holds one call. item_separator, key_separator: the family's JSON spacing. ids: whose form ids
+    the pieces of such a call, if they are not those of ``call``. writes_marks: false where the section's marks are
+    read but not written. single: a turn holds one call. item_separator, key_separator: the family's JSON spacing. ids: whose form ids
     of calls have.
     """
 
@@ -113,6 +116,7 @@ class ToolCallSyntax:
     always_leads: bool = False
     bare: str = ""
     bare_call: tuple[Piece, ...] = ()
+    writes_marks: bool = True
     single: bool = False
     item_separator: str = ", "
     key_separator: str = ": "
@@ -152,7 +156,7 @@ class ReasoningFormat:
 
     after_open, before_close, after_close: white space the family writes there; it is no part of the
     reasoning nor of the answer. enabled_kwarg: template variable that switches thinking. history_key: where
-    the template looks for the reasoning of earlier turns. closed_by_tool_call: a call's opener ends thinking
+    the template looks for the reasoning of earlier turns. effort_kwarg: template variable for the effort. closed_by_tool_call: a call's opener ends thinking
     without ``close``. repeats: thinking may begin again after text or a call. resume: marker that the model
     writes after ``close`` to go on.
     """
@@ -164,6 +168,7 @@ class ReasoningFormat:
     after_close: str = "\n\n"
     enabled_kwarg: str = "enable_thinking"
     history_key: str = "reasoning_content"
+    effort_kwarg: str = "reasoning_effort"
     closed_by_tool_call: bool = False
     repeats: bool = False
     resume: str = ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from interlock.core.schema_types import ToolTypes
 from interlock.families.base import (
     Arguments,
     CallId,
@@ -22,7 +23,6 @@ from interlock.families.base import (
     NumberedName,
     Piece,
 )
-from interlock.families.wire.arguments.kinds import ToolTypes
 from interlock.families.wire.arguments.readers import arguments_reader
 from interlock.families.wire.call_parts import CallParts, PieceReader
 from interlock.families.wire.envelope import EnvelopeReader

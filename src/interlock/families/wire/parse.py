@@ -40,10 +40,10 @@ from interlock.core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlock.core.schema_types import ToolTypes
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
 from interlock.families.base import ModelFamily, Piece, Thinking
-from interlock.families.wire.arguments.kinds import ToolTypes
 from interlock.families.wire.call_reader import CallReader
 from interlock.families.wire.json_scan import JsonError, skip_space
 from interlock.families.wire.markers import TrailingSpace

@@ -86,11 +86,9 @@ class ParsePlan:
         shared: list[tuple[str, AfterCall]] = []
         if not syntax.call_opener:
             separator = syntax.separator.strip()
-            end = [
-                piece.text for piece in syntax.section_close if isinstance(piece, Lit) and piece.text.strip()
-            ]
-            shared += [(separator, "next")] if separator else []
-            shared += [(end[0].strip(), "end")] if end else []
+            end = next((p for p in syntax.section_close if isinstance(p, Lit | Mark) and p.text.strip()), None)
+            shared += [(self._encode(end.text.strip()), "end")] if end is not None else []
+            shared += [(separator, "next")] if separator or end is not None else []
         return [*steps, shared]
 
     def _add_answer(self) -> None:

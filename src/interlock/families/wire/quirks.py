@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.errors import InterlockError
+from interlock.families.wire.probe import probe_tool, probe_turn
 from interlock.families.wire.template import ChatTemplate
 
 _PROBE = "interlock probe"
@@ -16,18 +17,21 @@ _USER: Mapping[str, Any] = {"role": "user", "content": "a question"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateQuirks:
     """knows_system, knows_developer: a first message of that role reaches the prompt. tools_required: ``tools``
-    must be a list, also where there are none. description_required: each tool needs a description."""
+    must be a list, also where there are none. description_required: each tool needs a description.
+    arguments_as_text: calls hold their arguments as JSON text."""
 
     knows_system: bool
     knows_developer: bool
     tools_required: bool
     description_required: bool
+    arguments_as_text: bool
 
 
 def find_quirks(template: ChatTemplate) -> TemplateQuirks:
     """Probe ``template`` with a few short conversations."""
     tools_required = _renders(template, [_USER], None) is None and _renders(template, [_USER], []) is not None
     no_tools: Sequence[Mapping[str, Any]] | None = [] if tools_required else None
+    turn = probe_turn(template)
     return TemplateQuirks(
         knows_system=_shows_role(template, "system", no_tools),
         # Templates that print any role would show a word that their model never saw.
@@ -35,27 +39,8 @@ def find_quirks(template: ChatTemplate) -> TemplateQuirks:
         tools_required=tools_required,
         description_required=_renders(template, [_USER], [probe_tool(None)]) is None
         and _renders(template, [_USER], [probe_tool("")]) is not None,
+        arguments_as_text=turn is not None and turn.arguments_as_text,
     )
-
-
-def shows_call(template: ChatTemplate, name: str, arguments: Mapping[str, Any], spelling: str) -> bool:
-    """Whether the template writes a call in an earlier turn as ``spelling``."""
-    function = {"name": name, "arguments": arguments}
-    call = {"id": "call_0", "type": "function", "function": function}
-    turns = [
-        _USER,
-        {"role": "assistant", "content": "", "tool_calls": [call]},
-        {"role": "tool", "content": "a result", "name": name, "tool_call_id": "call_0"},
-    ]
-    text = _renders(template, turns, [probe_tool("a tool", name)])
-    return text is not None and spelling in text
-
-
-def probe_tool(description: str | None, name: str = "probe") -> dict[str, Any]:
-    """A tool as templates see it."""
-    described = {} if description is None else {"description": description}
-    parameters = {"type": "object", "properties": {"key": {"type": "string", "description": "a key"}}}
-    return {"type": "function", "function": {"name": name, **described, "parameters": parameters}}
 
 
 def _shows_role(template: ChatTemplate, role: str, tools: Sequence[Mapping[str, Any]] | None) -> bool:

@@ -25,14 +25,20 @@ Call = tuple[str, dict[str, Any]]  # name, and arguments as ``json_text.loads`` 
 
 
 def spell_call(
-    syntax: ToolCallSyntax, name: str, arguments: dict[str, Any], number: int = 0, call_id: str = ""
+    syntax: ToolCallSyntax,
+    name: str,
+    arguments: dict[str, Any],
+    number: int = 0,
+    call_id: str = "",
+    form: tuple[Piece, ...] = (),
 ) -> str:
-    """One call. number: its place in the turn. call_id: for families that write ids.
+    """One call. number: its place in the turn. call_id: for families that write ids. form: pieces of another form
+    of call that the family has.
 
     Raises ``InterlockError`` (``invalid_messages``) for arguments that the family cannot write.
     """
     text = spell_arguments(syntax, arguments)
-    return "".join(_piece(piece, syntax, name, text, number, call_id) for piece in syntax.call)
+    return "".join(_piece(piece, syntax, name, text, number, call_id) for piece in form or syntax.call)
 
 
 def spell_calls(syntax: ToolCallSyntax, calls: list[Call], call_ids: Sequence[str] = ()) -> str:
@@ -42,7 +48,7 @@ def spell_calls(syntax: ToolCallSyntax, calls: list[Call], call_ids: Sequence[st
         spell_call(syntax, name, arguments, number, known[number])
         for number, (name, arguments) in enumerate(calls)
     )
-    return fixed_text(syntax.section_open) + body + fixed_text(syntax.section_close)
+    return _section(syntax, syntax.section_open) + body + _section(syntax, syntax.section_close)
 
 
 def spell_arguments(syntax: ToolCallSyntax, arguments: dict[str, Any]) -> str:
@@ -57,6 +63,10 @@ def envelope_head(envelope: JsonEnvelope, syntax: ToolCallSyntax, name: str, num
         members.insert(0, (envelope.number_key, f'"{number}"'))
     spelt = (f"{json_text.quote(key)}{syntax.key_separator}{value}" for key, value in members)
     return "{" + syntax.item_separator.join(spelt)
+
+
+def _section(syntax: ToolCallSyntax, pieces: tuple[Piece, ...]) -> str:
+    return fixed_text(tuple(piece for piece in pieces if syntax.writes_marks or not isinstance(piece, Mark)))
 
 
 def fixed_text(pieces: tuple[Piece, ...]) -> str:
@@ -79,4 +89,7 @@ def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: str, numb
         case Arguments():
             return arguments
         case JsonEnvelope():
-            return envelope_head(piece, syntax, name, str(number)) + arguments + "}"
+            tail = f"{syntax.item_separator}{json_text.quote(piece.id_key)}{syntax.key_separator}"
+            tail += json_text.quote(call_id)
+            has_id = piece.id_key and call_id
+            return envelope_head(piece, syntax, name, str(number)) + arguments + (tail if has_id else "") + "}"

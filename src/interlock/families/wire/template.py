@@ -112,11 +112,18 @@ class _Generation(Extension):
         return nodes.Scope(body, lineno=line)
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """Templates may change lists: those they are given are made for one render. Some models' templates do."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return (isinstance(obj, list) and not attr.startswith("_")) or super().is_safe_attribute(
+            obj, attr, value
+        )
+
+
 def _environment(now: Callable[[], datetime]) -> ImmutableSandboxedEnvironment:
     # Nothing is escaped: the output is a prompt, not HTML.
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
-    )
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
     environment.filters["tojson"] = _tojson
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = lambda form: now().strftime(form)

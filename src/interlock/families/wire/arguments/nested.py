@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from interlock.core.argument_syntax import NestedTagArguments
+from interlock.core.schema_types import SchemaTypes
 from interlock.families.wire import json_text
-from interlock.families.wire.arguments.kinds import SchemaTypes
 from interlock.families.wire.arguments.raw_value import is_text, value_text
 from interlock.families.wire.call_parts import CallParts
 from interlock.families.wire.json_scan import JsonError

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from interlock.core.schema_types import kinds_of
 from interlock.families.wire import json_text
-from interlock.families.wire.arguments.kinds import kinds_of
 
 _WORDS = {"None": "null", "True": "true", "False": "false"}
 _STRING = frozenset(("string",))

@@ -11,7 +11,7 @@ from interlock.core.argument_syntax import (
     PythonArguments,
     TaggedArguments,
 )
-from interlock.families.wire.arguments.kinds import ToolTypes
+from interlock.core.schema_types import ToolTypes
 from interlock.families.wire.arguments.literals import BareKeyReader, PythonReader
 from interlock.families.wire.arguments.nested import NestedTagReader
 from interlock.families.wire.arguments.tagged import TaggedReader

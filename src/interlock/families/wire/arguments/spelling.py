@@ -12,9 +12,9 @@ from interlock.core.argument_syntax import (
     PythonArguments,
     TaggedArguments,
 )
+from interlock.core.schema_types import kinds_of
 from interlock.errors import InterlockError
 from interlock.families.wire import json_text
-from interlock.families.wire.arguments.kinds import kinds_of
 
 
 def spell_object(

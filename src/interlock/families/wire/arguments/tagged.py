@@ -6,8 +6,8 @@ import html
 from collections.abc import Callable
 
 from interlock.core.argument_syntax import TaggedArguments
+from interlock.core.schema_types import SchemaTypes
 from interlock.families.wire import json_text
-from interlock.families.wire.arguments.kinds import SchemaTypes
 from interlock.families.wire.arguments.raw_value import is_json, is_text, value_text
 from interlock.families.wire.call_parts import CallParts
 from interlock.families.wire.json_scan import JsonError, skip_space

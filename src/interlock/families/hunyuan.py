@@ -1,0 +1,31 @@
+"""Hunyuan 3: keys and values in tags of their own, in one block."""
+
+from __future__ import annotations
+
+from interlock.core.argument_syntax import TaggedArguments
+from interlock.families.base import Arguments, Lit, Mark, ModelFamily, Name, ReasoningFormat, ToolCallSyntax
+
+_PARAMETERS = TaggedArguments(
+    key_open="<arg_key>", key_close="</arg_key>\n<arg_value>", value_close="</arg_value>\n"
+)
+
+FAMILY = ModelFamily(
+    name="hy_v3",
+    aliases=("hunyuan_v3",),
+    title="Hunyuan 3",
+    tool_calls=ToolCallSyntax(
+        section_open=(Mark("<tool_calls>"), Lit("\n")),
+        call=(
+            Mark("<tool_call>"),
+            Name(),
+            Lit("<tool_sep>\n"),
+            Arguments(_PARAMETERS),
+            Mark("</tool_call>"),
+        ),
+        section_close=(Lit("\n"), Mark("</tool_calls>")),
+        separator="\n",
+        lead="",
+    ),
+    reasoning=ReasoningFormat(open="<think>", close="</think>", after_open="", before_close="", after_close=""),
+    reserved=("</arg_value>",),
+)
