@@ -55,11 +55,30 @@ class ToolCallEnd:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredToken:
+    """A token of the answer. data: its bytes. logprob: after the mask. top: the best alternatives, best
+    first, as (id, bytes, logprob)."""
+
+    token_id: int
+    data: bytes
+    logprob: float
+    top: tuple[tuple[int, bytes, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprobs:
+    """Scores of tokens outside thinking and before the first call, in front of their text; only where asked for."""
+
+    tokens: tuple[ScoredToken, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Normal end."""
+    """Normal end. stop_string: the stop string that ended the answer, if one did."""
 
     reason: FinishReason
     usage: Usage
+    stop_string: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,4 +90,4 @@ class Failed:
 
 
 ParserEvent = TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments | ToolCallEnd
-Event = ParserEvent | Finished | Failed
+Event = ParserEvent | TokenLogprobs | Finished | Failed

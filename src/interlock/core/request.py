@@ -44,6 +44,8 @@ class ReasoningOptions:
 class GenerateRequest:
     """One request. Made by ``api/*/request.py`` only.
 
+    prompt: text or token ids to go on from as they are, instead of ``messages``: no template, no tools, no
+    reasoning, and a constraint holds from the first token.
     tools: ``None`` when the field was absent. tool_choice: ``None`` when absent.
     stop: stop strings, none of them empty. timeout_s: wall-clock limit, ``None`` for the server's.
     template_kwargs: extra variables for the chat template.
@@ -51,7 +53,8 @@ class GenerateRequest:
 
     request_id: str
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
+    prompt: str | tuple[int, ...] | None = None
     tools: tuple[Tool, ...] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None

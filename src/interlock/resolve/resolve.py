@@ -12,11 +12,13 @@ from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.families.base import ModelFamily, Thinking
-from interlock.resolve.constraint import constraint_kind, resolve_constraint
+from interlock.families.wire.constrain import answer_only
+from interlock.resolve.constraint import constraint_kind, resolve_constraint, resolve_policy
 from interlock.resolve.max_tokens import resolve_max_tokens
 from interlock.resolve.messages import resolve_messages
 from interlock.resolve.output_format import resolve_output_format
 from interlock.resolve.profile import ModelProfile
+from interlock.resolve.prompt import resolve_prompt
 from interlock.resolve.reasoning import resolve_reasoning, resolve_thinking_budget
 from interlock.resolve.sampling import resolve_sampling
 from interlock.resolve.stop import resolve_stop
@@ -29,6 +31,7 @@ ParserMode = Literal["parse", "hide", "ignore"]
 class Resolved:
     """Everything serving needs of a request.
 
+    raw: the prompt was given as it is, and the answer is plain text.
     engine_request: complete but for its constraint, which is ``spec`` after lowering (``None``: a free
     answer). bound: the whole answer is held to ``spec``, none of it is free text. thinking: where the prompt
     leaves off. parser_mode: whether calls in the text are read, taken
@@ -45,10 +48,13 @@ class Resolved:
     stop: tuple[str, ...]
     include_reasoning: bool
     notes: tuple[str, ...]
+    raw: bool = False
 
 
 def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     """Raises ``InterlockError`` for whatever is wrong with the request, cheapest checks first."""
+    if request.prompt is not None:
+        return resolve_raw(request, request.prompt, model)
     family, tokenizer, defaults = model.family, model.tokenizer, model.defaults
     messages = resolve_messages(request.messages)
     tools = resolve_tools(request, defaults.tool_constraints)
@@ -97,6 +103,37 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         stop=stop,
         include_reasoning=reasoning.include,
         notes=notes,
+    )
+
+
+def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: ModelProfile) -> Resolved:
+    """A request whose prompt is given as it is: no conversation, no family, the answer is the constraint's."""
+    output_format = resolve_output_format(request.output_format)
+    sampling = resolve_sampling(request.sampling, model.tokenizer.vocabulary.size)
+    stop = resolve_stop(request.stop)
+    prompt_ids = resolve_prompt(prompt, model.tokenizer)
+    policy = resolve_policy(request.json_policy, model.defaults)
+    spec = answer_only(output_format, policy)
+    return Resolved(
+        engine_request=EngineRequest(
+            request_id=request.request_id,
+            prompt_ids=prompt_ids,
+            sampling=sampling,
+            max_tokens=resolve_max_tokens(request.max_tokens, len(prompt_ids), model.context_tokens),
+            stop_ids=_stop_ids(model.family, model.tokenizer),
+            priority=request.priority,
+            report_accepting=spec is not None and bool(stop),
+        ),
+        spec=spec,
+        constraint_kind=constraint_kind(ToolContext(), output_format),
+        bound=spec is not None,
+        tools=ToolContext(),
+        thinking="none",
+        parser_mode="ignore",
+        stop=stop,
+        include_reasoning=False,
+        notes=(),
+        raw=True,
     )
 
 

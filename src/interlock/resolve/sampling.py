@@ -13,13 +13,12 @@ from typing import NoReturn
 from interlock.core.sampling import SamplingOptions, SamplingParams
 from interlock.errors import InterlockError
 
+MAX_TOP_LOGPROBS = 20
 _SEED_BITS = 64
 
 
 def resolve_sampling(options: SamplingOptions, vocab_size: int) -> SamplingParams:
     """Raises ``invalid_value`` with the name of the field that is out of range."""
-    if options.logprobs is not None:
-        raise InterlockError("unsupported_parameter", "logprobs are not supported", param="logprobs")
     return SamplingParams(
         temperature=_number("temperature", options.temperature, 1.0, 0.0, 2.0),
         top_p=_number("top_p", options.top_p, 1.0, 0.0, 1.0, low_open=True),
@@ -32,6 +31,7 @@ def resolve_sampling(options: SamplingOptions, vocab_size: int) -> SamplingParam
         ),
         logit_bias=_logit_bias(options.logit_bias, vocab_size),
         seed=_seed(options.seed),
+        logprobs=_logprobs(options.logprobs),
     )
 
 
@@ -53,6 +53,12 @@ def _number(
         brackets = f"{'(' if low_open else '['}{low:g}, {high:g}{')' if high_open else ']'}"
         _refuse(name, f"{name} must be in {brackets}, not {value:g}")
     return float(value)
+
+
+def _logprobs(value: int | None) -> int | None:
+    if value is not None and not 0 <= value <= MAX_TOP_LOGPROBS:
+        _refuse("top_logprobs", f"at most {MAX_TOP_LOGPROBS} alternatives a token are reported, not {value}")
+    return value
 
 
 def _top_k(value: int | None) -> int:

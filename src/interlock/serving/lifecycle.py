@@ -44,10 +44,14 @@ class Lifecycle:
 
         While a worker is restarted requests are taken: the engine lets them wait for it.
         """
-        is_up = self._started and self.phase != "failed"
-        if not is_up and not self._stopping:
-            raise InterlockError("not_ready", f"the model is not ready: {self.phase.replace('_', ' ')}")
+        if not self._stopping:
+            self.require_ready()
         return self.in_flight.enter()
+
+    def require_ready(self) -> None:
+        """Raises ``not_ready`` before the model was ready, and where it cannot become so."""
+        if not self._started or self.phase == "failed":
+            raise InterlockError("not_ready", f"the model is not ready: {self.phase.replace('_', ' ')}")
 
     async def stop(self) -> None:
         """Refuse new requests, let running ones finish for the drain time, then stop everything."""

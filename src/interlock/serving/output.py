@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from interlock.core.engine import EngineFailure, EngineOutput
+from interlock.core.engine import EngineFailure, EngineOutput, TokenLogprob
 from interlock.core.events import (
     Event,
     Failed,
@@ -34,6 +34,8 @@ from interlock.core.usage import Usage
 from interlock.errors import CATALOG, InterlockError
 from interlock.families.wire.parse import StreamParser
 from interlock.serving.detokenizer import Detokenizer, SpecialToken
+from interlock.serving.plain_text import PlainText
+from interlock.serving.scores import Scores
 from interlock.serving.stop_strings import StopStrings
 
 
@@ -60,11 +62,13 @@ class OutputRules:
 class OutputProcessor:
     """Turns one request's outputs into events. Stop feeding it, and abort, once ``finished``."""
 
-    def __init__(self, rules: OutputRules, vocabulary: Vocabulary, parser: StreamParser) -> None:
+    def __init__(self, rules: OutputRules, vocabulary: Vocabulary, parser: StreamParser | PlainText) -> None:
         self._rules = rules
         self._parser = parser
         self._detokenizer = Detokenizer(vocabulary)
         self._stops = StopStrings(rules.stop)
+        self._stop_string: str | None = None
+        self._scores = Scores(vocabulary)
         # Text that opens or closes reasoning switches the search for stop strings off and on, so there
         # each character must have its effect before the next one is looked at.
         self._one_by_one = rules.reasoning_is_text and bool(rules.stop)
@@ -96,6 +100,7 @@ class OutputProcessor:
             self._advance(output)
         except InterlockError as error:
             self._end(Failed(error=error, usage=self.usage))
+        self._scores.release(self._events, self._passed, ended=self.finished)
         return self._events
 
     def fail(self, error: InterlockError) -> Failed:
@@ -107,8 +112,8 @@ class OutputProcessor:
         # An output made where the engine has lost the request (abort, worker death) knows no counts.
         self._prompt_tokens = output.num_prompt_tokens or self._prompt_tokens
         self._cached_tokens = output.num_cached_tokens or self._cached_tokens
-        for token_id in output.token_ids:
-            self._push_token(token_id)
+        for at, token_id in enumerate(output.token_ids):
+            self._push_token(token_id, output.logprobs[at] if output.logprobs else None)
             if self._stopped:
                 return self._finish_at_stop()
             if self._too_many_calls:
@@ -119,22 +124,26 @@ class OutputProcessor:
             self._finish(output)
         return None
 
-    def _push_token(self, token_id: int) -> None:
-        was_in_reasoning = self._parser.in_reasoning
+    def _push_token(self, token_id: int, score: TokenLogprob | None) -> None:
+        was_in_reasoning, was_in_call, start = self._parser.in_reasoning, self._parser.in_call, self._fed
         self._completion_tokens += 1
         text, special = self._detokenizer.push(token_id)
         self._push_text(text)
         if special is not None and not self._stopped:
             self._push_special(special)
-        self._reasoning_tokens += was_in_reasoning or self._parser.in_reasoning
+        in_reasoning = was_in_reasoning or self._parser.in_reasoning
+        self._reasoning_tokens += in_reasoning
+        in_answer = not (in_reasoning or was_in_call or self._parser.in_call or self._num_calls)
+        if score is not None and in_answer and token_id not in self._rules.silent_ids:
+            self._scores.add(score, start, self._fed)
 
     def _push_text(self, text: str) -> None:
         for piece in text if self._one_by_one else (text,):
             self._fed += len(piece)
             in_reasoning = self._parser.in_reasoning
             self._pass(piece if in_reasoning else self._stops.push(piece))
-            self._stopped = self._stops.matched
-            if self._stopped:
+            if self._stops.matched:
+                self._stopped, self._stop_string = True, self._stops.match
                 return
             if self._parser.in_reasoning:
                 self._pass(self._stops.flush())
@@ -142,7 +151,7 @@ class OutputProcessor:
     def _push_special(self, token: SpecialToken) -> None:
         self._pass(self._stops.flush())
         if token.spelling in self._rules.stop and not self._parser.in_reasoning:
-            self._stopped = True
+            self._stopped, self._stop_string = True, token.spelling
             return
         self._fed += 1
         self._passed += 1
@@ -197,7 +206,7 @@ class OutputProcessor:
             reason = "length"
         elif self._num_calls:
             reason = "tool_calls"
-        return Finished(reason=reason, usage=self.usage)
+        return Finished(reason=reason, usage=self.usage, stop_string=self._stop_string)
 
     def _end(self, event: Finished | Failed) -> None:
         self._events.append(event)

@@ -9,6 +9,7 @@ from interlock import log
 from interlock.config import HttpConfig
 from interlock.core.constraint import ConstraintSpec, LoweredConstraint
 from interlock.core.request import GenerateRequest
+from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
 from interlock.families.wire.parse import StreamParser
 from interlock.metrics import Metrics
@@ -18,6 +19,7 @@ from interlock.serving.in_flight import InFlight
 from interlock.serving.lifecycle import Lifecycle
 from interlock.serving.model import ServedModel
 from interlock.serving.output import OutputProcessor, OutputRules
+from interlock.serving.plain_text import PlainText
 
 _log = log.get(__name__)
 
@@ -72,6 +74,22 @@ class GenerationService:
             ticket.release()
             raise
 
+    async def resolve(self, request: GenerateRequest) -> Resolved:
+        """What would be run for ``request``; nothing is. Valid once the engine was ready."""
+        self._check_model(request.model)
+        self.lifecycle.require_ready()
+        return await self._resolve(request)
+
+    async def check(self, spec: ConstraintSpec, model: str) -> LoweredConstraint:
+        """Lower and try out a constraint. Raises what a request with it would get."""
+        self._check_model(model)
+        return await self._model.compile_pool.lower(spec)
+
+    def tokenizer(self, model: str) -> Tokenizer:
+        """Raises ``model_not_found``."""
+        self._check_model(model)
+        return self._model.tokenizer
+
     def _check_model(self, name: str) -> None:
         if name not in self.model_names:
             raise InterlockError(
@@ -99,6 +117,8 @@ class GenerationService:
         return constraint
 
     def _processor(self, resolved: Resolved) -> OutputProcessor:
+        if resolved.raw:
+            return self._plain_processor(resolved)
         parser = StreamParser(
             self._model.family,
             special_tokens=self._special_tokens,
@@ -119,6 +139,11 @@ class GenerationService:
         )
         return OutputProcessor(rules, self._model.tokenizer.vocabulary, parser)
 
+    def _plain_processor(self, resolved: Resolved) -> OutputProcessor:
+        vocabulary = self._model.tokenizer.vocabulary
+        rules = OutputRules(stop=resolved.stop, bound=resolved.bound, silent_ids=vocabulary.control_ids)
+        return OutputProcessor(rules, vocabulary, PlainText())
+
     def _notes(self, resolved: Resolved, constraint: LoweredConstraint | None) -> tuple[str, ...]:
         if constraint is None:
             return resolved.notes
@@ -137,9 +162,10 @@ def _silent_ids(model: ServedModel) -> frozenset[int]:
 
 def _num_characters(request: GenerateRequest) -> int:
     """Roughly the size of what is rendered, cheap to know."""
+    prompt = len(request.prompt or ())
     messages = sum(
         len(message.content or "") + sum(len(call.arguments) for call in message.tool_calls)
         for message in request.messages
     )
     declared = (*(request.tools or ()), *(tool for message in request.messages for tool in message.tools))
-    return messages + sum(len(tool.parameters) + len(tool.description or "") for tool in declared)
+    return prompt + messages + sum(len(tool.parameters) + len(tool.description or "") for tool in declared)

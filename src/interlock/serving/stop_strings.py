@@ -24,7 +24,12 @@ class StopStrings:
         self._link()
         self._state = 0
         self._held = ""
-        self.matched = False
+        self.match = ""
+
+    @property
+    def matched(self) -> bool:
+        """A stop string is complete; ``match`` says which."""
+        return self.match != ""
 
     def push(self, text: str) -> str:
         """Take the next piece; return the text that is now certain not to be part of a stop string."""
@@ -35,7 +40,7 @@ class StopStrings:
             self._state = self._step(self._state, self._held[index])
             length = self._match_length[self._state]
             if length:
-                self.matched = True
+                self.match = self._held[index + 1 - length : index + 1]
                 released, self._held = self._held[: index + 1 - length], ""
                 return released
         return self._release(len(self._held) - self._depth[self._state])

@@ -77,7 +77,11 @@ def test_negative_seeds_wrap(seed, unsigned):
     assert resolve_sampling(SamplingOptions(seed=seed), VOCABULARY).seed == unsigned
 
 
-def test_logprobs_are_refused_and_not_dropped():
-    with pytest.raises(InterlockError) as caught:
-        resolve_sampling(SamplingOptions(logprobs=0), VOCABULARY)
-    assert caught.value.code == "unsupported_parameter"
+def test_logprobs_are_kept_within_bounds():
+    assert resolve_sampling(SamplingOptions(), VOCABULARY).logprobs is None
+    assert resolve_sampling(SamplingOptions(logprobs=0), VOCABULARY).logprobs == 0
+    assert resolve_sampling(SamplingOptions(logprobs=20), VOCABULARY).logprobs == 20
+    for count in (-1, 21):
+        with pytest.raises(InterlockError) as caught:
+            resolve_sampling(SamplingOptions(logprobs=count), VOCABULARY)
+        assert (caught.value.code, caught.value.param) == ("invalid_value", "top_logprobs")

@@ -91,6 +91,15 @@ def constrain(
     return ConstraintSpec(root=alternative([turn.closed(option) for option in options]))
 
 
+def answer_only(
+    output_format: OutputFormat, policy: ConstrainPolicy = ConstrainPolicy()
+) -> ConstraintSpec | None:
+    """The constraint of a text that is nothing but the answer; ``None`` where it is free."""
+    if isinstance(output_format, TextFormat):
+        return None
+    return ConstraintSpec(root=_answer(output_format, policy))
+
+
 @dataclass(frozen=True, slots=True)
 class _Turn:
     """The parts of a turn of one family."""
