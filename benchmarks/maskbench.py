@@ -26,6 +26,8 @@ from llguidance import LLMatcher, LLTokenizer
 
 from common import finish
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
+from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
 
 _SEPARATORS = (",", ":")
 
@@ -66,21 +68,48 @@ class _Native:
         return not self._matcher.is_error() and self._matcher.is_accepting()
 
 
+class _Guarded:
+    """A token that completes a repetition is not taken. (Where a guard vetoes tokens, the mask costs more than
+    the time counted here.)"""
+
+    def __init__(self, inner: _Native, plan: GuardPlan, tokenizer: LLTokenizer) -> None:
+        self._inner = inner
+        self._plan = plan
+        self._tokenizer = tokenizer
+        self._state = State()
+
+    def mask(self) -> bytes:
+        return self._inner.mask()
+
+    def consume(self, token: int) -> bool:
+        try:
+            self._state = feed(self._plan, self._state, self._tokenizer.decode_bytes([token]))
+        except RepetitionError:
+            return False
+        return self._inner.consume(token)
+
+    def accepts_end(self) -> bool:
+        return self._inner.accepts_end()
+
+
 @dataclass(slots=True)
 class Interlock:
     tokenizer: LLTokenizer
     options: SchemaOptions
     name: str = "interlock"
 
-    def compile(self, schema: Any) -> LLMatcher:
+    def compile(self, schema: Any) -> tuple[LLMatcher, GuardPlan | None]:
         syntax = json_syntax(*_SEPARATORS, flexible=False)
         compiled = compile_schema(load_schema(json.dumps(schema)), self.options, syntax, "j")
         if compiled.problems:
             raise RefusedError(compiled.problems[0].reason)
-        return _checked(LLMatcher(self.tokenizer, f"start: {compiled.start}\n{compiled.lark}", log_level=0))
+        matcher = LLMatcher(self.tokenizer, f"start: {compiled.start}\n{compiled.lark}", log_level=0)
+        return _checked(matcher), compiled.guards
 
-    def start(self, compiled: LLMatcher) -> Run:
-        return _Native(compiled.deep_copy())
+    def start(self, compiled: tuple[LLMatcher, GuardPlan | None]) -> Run:
+        matcher, plan = compiled
+        native = _Native(matcher.deep_copy())
+        return native if plan is None else _Guarded(native, plan, self.tokenizer)
 
 
 @dataclass(slots=True)
@@ -153,7 +182,7 @@ def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) ->
     tally.compiled = 1
     for test in case["tests"]:
         text = json.dumps(test["data"], separators=_SEPARATORS, ensure_ascii=False)
-        accepted = feed(compiler.start(compiled), tokenizer.tokenize_str(text), tally.mask_us)
+        accepted = replay(compiler.start(compiled), tokenizer.tokenize_str(text), tally.mask_us)
         if accepted and not test["valid"]:
             tally.invalid_accepted += 1
             wrong.append(f"invalid accepted: {text[:160]}")
@@ -166,7 +195,7 @@ def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) ->
     return tally, wrong
 
 
-def feed(run: Run, tokens: list[int], mask_us: list[float]) -> bool:
+def replay(run: Run, tokens: list[int], mask_us: list[float]) -> bool:
     for token in tokens:
         begin = time.perf_counter()
         mask = run.mask()
@@ -199,6 +228,7 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True, help="tokenizer.json or tokenizer.json.xz")
     parser.add_argument("--order", choices=("any", "declared"), default="any")
     parser.add_argument("--open-objects", action="store_true")
+    parser.add_argument("--no-guards", action="store_true", help="grammar alone; what needs a guard is refused")
     parser.add_argument("--sample", type=int, default=1, help="every N-th schema of each file")
     parser.add_argument("--only", choices=("interlock", "%json"), help="leave the other compilers out")
     parser.add_argument("--verbose", action="store_true", help="list every schema that is not right")
@@ -206,7 +236,9 @@ def main() -> None:
     args = parser.parse_args()
 
     tokenizer = load_tokenizer(args.tokenizer)
-    options = SchemaOptions(open_objects=args.open_objects, property_order=args.order)
+    options = SchemaOptions(
+        open_objects=args.open_objects, property_order=args.order, guards=not args.no_guards
+    )
     compilers: list[Compiler] = [Interlock(tokenizer, options), PercentJson(tokenizer)]
     if args.only:
         compilers = [item for item in compilers if args.only in item.name]
@@ -228,7 +260,12 @@ def main() -> None:
         if not args.json:
             print(compiler.name, json.dumps(results[compiler.name]["total"], indent=1))
     peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    settings = {"order": args.order, "open_objects": args.open_objects, "sample": args.sample}
+    settings = {
+        "order": args.order,
+        "open_objects": args.open_objects,
+        "guards": not args.no_guards,
+        "sample": args.sample,
+    }
     finish(
         "maskbench",
         {**settings, "results": results, "xgrammar": "not installed", "peak_rss_mib": round(peak_mib, 1)},

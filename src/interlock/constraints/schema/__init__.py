@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from interlock.constraints.schema.compile import Compiled, compile_schema
+from interlock.constraints.schema.compile import Compiled, LoweringFactory, compile_schema
+from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.lower.syntax import JsonSyntax, json_syntax
 from interlock.constraints.schema.options import Limits, SchemaOptions
 from interlock.constraints.schema.report import Finding, SchemaReport
@@ -32,23 +33,38 @@ __all__ = [
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaGrammar:
     """start: name of the rule for the value. lark: rules and terminals, all named with the prefix.
-    notes: what a caller should see. report: what became of each keyword."""
+    notes: what a caller should see. report: what became of each keyword. guards: what must be checked while
+    generating, only with the option ``guards``."""
 
     start: str
     lark: str
     notes: tuple[str, ...]
     report: SchemaReport
+    guards: GuardPlan | None = None
 
 
-def schema_grammar(value: JsonValue, prefix: str, *, options: SchemaOptions | None = None) -> SchemaGrammar:
-    """The grammar of one ``JsonValue``. Raises ``InterlockError`` ``invalid_schema`` with every problem."""
+def schema_grammar(
+    value: JsonValue,
+    prefix: str,
+    *,
+    options: SchemaOptions | None = None,
+    lowering: LoweringFactory | None = None,
+) -> SchemaGrammar:
+    """The grammar of one ``JsonValue``. lowering: for another syntax than JSON, see ``arguments.py``.
+
+    Raises ``InterlockError`` ``invalid_schema`` with every problem.
+    """
     options = options or SchemaOptions(open_objects=value.open_objects, property_order=value.property_order)
     syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
-    compiled = compile_schema(load_schema(value.schema), options, syntax, prefix)
+    compiled = compile_schema(load_schema(value.schema), options, syntax, prefix, lowering=lowering)
     if compiled.problems:
         raise _error(value, compiled.problems)
     return SchemaGrammar(
-        start=compiled.start, lark=compiled.lark, notes=compiled.report.notes(), report=compiled.report
+        start=compiled.start,
+        lark=compiled.lark,
+        notes=compiled.report.notes(),
+        report=compiled.report,
+        guards=compiled.guards,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.contradiction import explain
 from interlock.constraints.schema.graph import Graph
+from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.inspect import inspect
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.values import ValueLowering
@@ -18,20 +20,32 @@ from interlock.constraints.schema.report import SchemaReport
 from interlock.constraints.schema.resources import Library
 from interlock.errors import Problem
 
+LoweringFactory = Callable[[Algebra, Writer, SchemaOptions, Problems], ValueLowering]
+"""Makes what writes the rules of values."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """start, lark: the grammar, empty if there are ``problems``."""
+    """start, lark: the grammar, empty if there are ``problems``. guards: what must be checked beside it."""
 
     start: str
     lark: str
     report: SchemaReport
     problems: tuple[Problem, ...]
+    guards: GuardPlan | None = None
 
 
-def compile_schema(schema: Any, options: SchemaOptions, syntax: ArgumentSyntax, prefix: str) -> Compiled:
+def compile_schema(
+    schema: Any,
+    options: SchemaOptions,
+    syntax: ArgumentSyntax,
+    prefix: str,
+    *,
+    lowering: LoweringFactory | None = None,
+) -> Compiled:
     """Compile JSON data. Every rule name starts with ``prefix`` and every terminal with its upper case. Never
-    raises for what a schema says: what cannot be enforced is in ``problems``, all of it at once."""
+    raises for what a schema says: what cannot be enforced is in ``problems``, all of it at once.
+    lowering: for values that are not written in one ``syntax`` throughout."""
     problems = Problems()
     report = SchemaReport()
     try:
@@ -41,7 +55,10 @@ def compile_schema(schema: Any, options: SchemaOptions, syntax: ArgumentSyntax, 
         report = SchemaReport(tuple(inspect(graph, options, problems)))
         if problems.found:
             return Compiled("", "", report, tuple(problems.found))
-        return _lower(graph, options, syntax, prefix, problems, report)
+        make = lowering or (
+            lambda algebra, writer, options, problems: ValueLowering(algebra, writer, syntax, options, problems)
+        )
+        return _lower(graph, options, make, prefix, problems, report)
     except RefusedError as refused:
         problems.add_refused(refused)
     except RecursionError:
@@ -52,7 +69,7 @@ def compile_schema(schema: Any, options: SchemaOptions, syntax: ArgumentSyntax, 
 def _lower(
     graph: Graph,
     options: SchemaOptions,
-    syntax: ArgumentSyntax,
+    make: LoweringFactory,
     prefix: str,
     problems: Problems,
     report: SchemaReport,
@@ -63,8 +80,9 @@ def _lower(
         problems.found.append(explain(graph, algebra))
         return Compiled("", "", report, tuple(problems.found))
     writer = Writer(prefix, options.limits)
-    lowering = ValueLowering(algebra, writer, syntax, options, problems)
+    lowering = make(algebra, writer, options, problems)
     start = writer.rule(lowering.lower(root))
     if problems.found:
         return Compiled("", "", report, tuple(problems.found))
-    return Compiled(start, writer.text(), report, ())
+    guards = lowering.recorder.plan(root)
+    return Compiled(start, writer.text(), report if guards is None else report.guarded(), (), guards)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Status = Literal["grammar", "guard", "structure", "annotation", "refused"]
@@ -23,6 +23,15 @@ class SchemaReport:
     """findings: one for each keyword of each schema that the root reaches, in order."""
 
     findings: tuple[Finding, ...] = ()
+
+    def guarded(self) -> SchemaReport:
+        """The report where a guard stands beside the grammar."""
+        return SchemaReport(
+            tuple(
+                replace(finding, status="guard") if finding.keyword == "uniqueItems" else finding
+                for finding in self.findings
+            )
+        )
 
     def notes(self) -> tuple[str, ...]:
         """What a caller should see: keywords that look like constraints and are not."""

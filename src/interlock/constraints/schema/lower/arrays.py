@@ -10,6 +10,7 @@ from interlock.constraints.schema.algebra.arrays import ArrayShape
 from interlock.constraints.schema.graph import NEVER, Value
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.contains import ContainsLowering
+from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.numbers.text import spell
@@ -28,6 +29,7 @@ class ArrayLowering:
         syntax: ArgumentSyntax,
         options: SchemaOptions,
         symbol: Callable[[Value], str],
+        recorder: GuardRecorder,
     ) -> None:
         self._algebra = algebra
         self._writer = writer
@@ -35,15 +37,24 @@ class ArrayLowering:
         self._symbol = symbol
         self._syntax = syntax
         self._contains = ContainsLowering(algebra, writer, syntax, symbol)
-        self.needs_guard = False
+        self._recorder = recorder
 
     def lower(self, shape: ArrayShape) -> str:
         """The rule of an inhabited shape. Raises ``RefusedError``."""
         shape = self._trimmed(shape)
         if shape.repeats:
             raise RefusedError("the negation of uniqueItems is not supported", keyword="uniqueItems")
-        if shape.unique and (shape.high is None or shape.high > 1):
-            return self._unique(shape)
+        unique = shape.unique and (shape.high is None or shape.high > 1)
+        domain = self._algebra.finite_items(shape, _MAX_DISTINCT) if unique and not shape.contains else None
+        if domain is not None and not (shape.prefix and shape.low > 1):
+            self._recorder.array(shape, unique=False)
+            return self._distinct(shape, domain)
+        if unique and not self._options.guards:
+            raise RefusedError(
+                "items are not a small finite set of scalars, so only a check while generating could hold this",
+                keyword="uniqueItems",
+            )
+        self._recorder.array(shape, unique=unique)
         if shape.contains:
             return self._contains.lower(shape)
         return self._writer.rule(self._plain(shape))
@@ -91,26 +102,10 @@ class ArrayLowering:
 
     # uniqueItems
 
-    def _unique(self, shape: ArrayShape) -> str:
-        domain = self._algebra.finite_items(shape, _MAX_DISTINCT)
-        if domain is None or shape.contains:
-            if not self._options.guards or shape.contains:
-                raise RefusedError(
-                    "items are not a small finite set of scalars, so only a check while generating could hold this",
-                    keyword="uniqueItems",
-                )
-            self.needs_guard = True
-            return self._writer.rule(self._plain(shape))
-        return self._distinct(shape, domain)
-
     def _distinct(self, shape: ArrayShape, domain: list[Member]) -> str:
         """A bit for each value that was used."""
         opening, closing, comma = self._marks()
         high = len(domain) if shape.high is None else min(shape.high, len(domain))
-        if shape.prefix and shape.low > 1:
-            raise RefusedError(
-                "uniqueItems beside prefixItems and minItems is not supported", keyword="uniqueItems"
-            )
         size = min(len(shape.prefix), high)
         bits = {member: bit for bit, member in enumerate(domain)}
         everything = f"[0:{len(domain)}]"

@@ -10,6 +10,7 @@ from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.graph import Value
+from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.object_chain import write_chain
 from interlock.constraints.schema.lower.object_keys import Keys, Pairs
 from interlock.constraints.schema.lower.object_set import write_set
@@ -30,12 +31,14 @@ class ObjectLowering:
         syntax: ArgumentSyntax,
         options: SchemaOptions,
         symbol: Callable[[Value], str],
+        recorder: GuardRecorder,
     ) -> None:
         self._algebra = algebra
         self._writer = writer
         self._options = options
         self._pair = Pairs(writer, syntax, symbol)
         self._syntax = syntax
+        self._recorder = recorder
 
     def lower(self, shape: ObjectShape) -> list[str]:
         """Rules whose alternatives make up an inhabited shape. Raises ``RefusedError``."""
@@ -98,6 +101,8 @@ class ObjectLowering:
         return (kept, listed) if possible else (alive, others)
 
     def _write(self, keys: Keys) -> str:
+        counted = keys.unit.low > max(1, len(keys.unit.need)) or bool(keys.exists)
+        self._recorder.object(keys, distinct=self._options.guards and bool(keys.others) and counted)
         simple = not (keys.groups or keys.exists or keys.counts)
         any_order = self._options.property_order == "any"
         few = len(keys.named) + bool(keys.others) < 2 or not keys.named

@@ -6,6 +6,7 @@ from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.scalars import Scalars
 from interlock.constraints.schema.graph import Value
 from interlock.constraints.schema.lower.arrays import ArrayLowering
+from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.objects import ObjectLowering
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
@@ -33,20 +34,20 @@ class ValueLowering:
         self.problems = problems
         self._known: dict[Value, str] = {}
         self._pending: list[Value] = []
-        self._objects = ObjectLowering(algebra, writer, syntax, options, self.symbol)
-        self._arrays = ArrayLowering(algebra, writer, syntax, options, self.symbol)
-
-    @property
-    def unique_arrays(self) -> bool:
-        """Some array needs a guard for ``uniqueItems``."""
-        return self._arrays.needs_guard
+        self.recorder = GuardRecorder()
+        self._objects = ObjectLowering(algebra, writer, syntax, options, self.symbol, self.recorder)
+        self._arrays = ArrayLowering(algebra, writer, syntax, options, self.symbol, self.recorder)
 
     def lower(self, value: Value) -> str:
         """The start rule for ``value``; everything below it is written too."""
-        start = self.symbol(value)
+        start = self.symbol(value) if self._outermost is self._objects else self._outermost_object(value)
         while self._pending:
             self._define(self._pending.pop())
         return start
+
+    def _outermost_object(self, value: Value) -> str:
+        shapes = self.algebra.objects(value)
+        return self.writer.rule(" | ".join(rule for shape in shapes for rule in self._outermost.lower(shape)))
 
     def symbol(self, value: Value) -> str:
         """The rule or terminal of ``value``, which must be inhabited."""
@@ -72,6 +73,7 @@ class ValueLowering:
         return found[0]
 
     def _define(self, value: Value) -> None:
+        self.recorder.current = value
         try:
             options = self._alternatives(value)
         except RefusedError as refused:

@@ -6,6 +6,12 @@ from interlock.constraints.schema.options import Limits
 from interlock.constraints.schema.problems import RefusedError
 
 
+class Symbols(str):
+    """Grammar symbols that stand where a terminal expression could: special tokens, several symbols, or none."""
+
+    __slots__ = ()
+
+
 class Writer:
     def __init__(self, prefix: str, limits: Limits) -> None:
         self._prefix = prefix
@@ -16,6 +22,8 @@ class Writer:
         self._chars = 0
 
     def terminal(self, expression: str) -> str:
+        if isinstance(expression, Symbols):
+            return expression
         name = self._terminals.get(expression)
         if name is None:
             name = self._terminals[expression] = f"{self._prefix.upper()}_T{len(self._terminals)}"

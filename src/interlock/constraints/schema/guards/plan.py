@@ -1,0 +1,85 @@
+"""Where the guarded arrays and objects of a grammar are: a small graph that follows the document."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+Nodes = frozenset[int]  # every node that the value at one place may be
+
+
+@dataclass(frozen=True, slots=True)
+class GuardNode:
+    """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes
+    twice. prefix, rest, names, others: nodes of what is inside."""
+
+    unique: bool = False
+    distinct: bool = False
+    prefix: tuple[Nodes, ...] = ()
+    rest: Nodes = frozenset()
+    names: tuple[tuple[str, Nodes], ...] = ()
+    others: Nodes = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class GuardPlan:
+    """nodes: the graph; the document is a value of ``root``."""
+
+    nodes: tuple[GuardNode, ...]
+    root: Nodes
+
+    @property
+    def is_needed(self) -> bool:
+        return any(node.unique or node.distinct for node in self.nodes)
+
+    def item(self, nodes: Nodes, index: int) -> Nodes:
+        out: Nodes = frozenset()
+        for number in nodes:
+            node = self.nodes[number]
+            out |= node.prefix[index] if index < len(node.prefix) else node.rest
+        return out
+
+    def member(self, nodes: Nodes, key: str) -> Nodes:
+        out: Nodes = frozenset()
+        for number in nodes:
+            node = self.nodes[number]
+            out |= next((found for name, found in node.names if name == key), node.others)
+        return out
+
+    def unique(self, nodes: Nodes) -> bool:
+        return any(self.nodes[number].unique for number in nodes)
+
+    def distinct(self, nodes: Nodes) -> bool:
+        return any(self.nodes[number].distinct for number in nodes)
+
+    def to_json(self) -> str:
+        """Text that ``from_json`` reads back: the plan travels with the lowered grammar."""
+        nodes = [
+            {
+                "unique": node.unique,
+                "distinct": node.distinct,
+                "prefix": [sorted(item) for item in node.prefix],
+                "rest": sorted(node.rest),
+                "names": {name: sorted(found) for name, found in node.names},
+                "others": sorted(node.others),
+            }
+            for node in self.nodes
+        ]
+        return json.dumps({"nodes": nodes, "root": sorted(self.root)}, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(text: str) -> GuardPlan:
+        data = json.loads(text)
+        return GuardPlan(tuple(_node(item) for item in data["nodes"]), frozenset(data["root"]))
+
+
+def _node(data: dict[str, Any]) -> GuardNode:
+    return GuardNode(
+        data["unique"],
+        data["distinct"],
+        tuple(frozenset(item) for item in data["prefix"]),
+        frozenset(data["rest"]),
+        tuple((name, frozenset(found)) for name, found in data["names"].items()),
+        frozenset(data["others"]),
+    )

@@ -1,0 +1,279 @@
+"""A tool's arguments to rules, in syntaxes whose objects are tags.
+
+``TaggedLowering``: the outermost object is a sequence of parameters; a parameter's string is raw text, any other
+value is JSON. ``NestedTagLowering``: tags to any depth.
+
+Raw text is read back by the types that the schema allows. So where a parameter may be a string and something else,
+its strings are those that do not read as the other: no ``null``, where the schema allows null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+from interlock.constraints.schema.algebra.algebra import Algebra
+from interlock.constraints.schema.algebra.scalars import Scalars
+from interlock.constraints.schema.graph import Value
+from interlock.constraints.schema.lower.argument_syntaxes import (
+    TEXT_KEYS,
+    MarkParts,
+    RawSpelling,
+    RawStrings,
+    TagSyntax,
+    symbols,
+    writable_keys,
+)
+from interlock.constraints.schema.lower.arrays import ArrayLowering
+from interlock.constraints.schema.lower.object_keys import Pairs
+from interlock.constraints.schema.lower.objects import ObjectLowering
+from interlock.constraints.schema.lower.syntax import JsonSyntax
+from interlock.constraints.schema.lower.values import ValueLowering
+from interlock.constraints.schema.lower.writer import Symbols, Writer
+from interlock.constraints.schema.numbers import text as number_text
+from interlock.constraints.schema.options import SchemaOptions
+from interlock.constraints.schema.problems import Problems, RefusedError
+from interlock.constraints.schema.text import lang
+from interlock.constraints.schema.text.derive import is_empty
+from interlock.constraints.schema.text.ecma import search
+from interlock.constraints.schema.text.emit import literal, terminal
+from interlock.constraints.schema.text.nodes import Lang, Words
+from interlock.core.argument_syntax import JsonType, NestedTagArguments, TaggedArguments
+from interlock.core.schema_types import ALL_KINDS, SchemaTypes
+
+_READS_AS = {
+    "null": r"^\s*null\s*$",
+    "boolean": r"^\s*(true|false)\s*$",
+    "number": r"^\s*-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*$",
+    "object": r"^\s*\{",
+    "array": r"^\s*\[",
+}
+_JSON_TYPES: tuple[JsonType, ...] = ("number", "boolean", "null", "object", "array")
+
+
+@cache
+def _unlike(kinds: frozenset[str]) -> Lang:
+    """Text that does not read as JSON of ``kinds``."""
+    found = [search(pattern) for kind, pattern in _READS_AS.items() if kind in kinds]
+    return lang.negate(lang.alt(found)) if found else lang.ANY
+
+
+class TaggedLowering(ValueLowering):
+    """Parameters as tags."""
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        writer: Writer,
+        json: JsonSyntax,
+        options: SchemaOptions,
+        problems: Problems,
+        tags: TaggedArguments,
+        marks: MarkParts,
+        types: SchemaTypes,
+    ) -> None:
+        super().__init__(algebra, writer, json, options, problems)
+        separator = symbols(writer, marks(tags.separator)) if tags.separator else ""
+        outer = TagSyntax(Symbols(separator))
+        pairs = _ParameterPairs(writer, outer, self.symbol, tags, marks, types, self)
+        self._outermost = ObjectLowering(algebra, writer, outer, options, self.symbol, pairs)
+
+    def json_of(self, value: Value, kind: JsonType) -> list[str]:
+        """Symbols of the values of one JSON type, written as JSON."""
+        scalars = self.algebra.scalars(value)
+        match kind:
+            case "object":
+                return [rule for shape in self.algebra.objects(value) for rule in self._objects.lower(shape)]
+            case "array":
+                return [self._arrays.lower(shape) for shape in self.algebra.arrays(value)]
+            case _:
+                return self._scalars(_only(scalars, kind))
+
+    def scalar_text(self, scalars: Scalars) -> list[str]:
+        """Terminal expressions of scalars other than strings."""
+        words = [
+            (scalars.null, self.syntax.null),
+            (True in scalars.bools, self.syntax.true),
+            (False in scalars.bools, self.syntax.false),
+        ]
+        found = [word for present, word in words if present]
+        if scalars.numbers:
+            found.append(_number_expression(scalars))
+        return found
+
+
+def _number_expression(scalars: Scalars) -> str:
+    try:
+        return number_text.terminal(scalars.numbers, integers_only=scalars.integer_only)
+    except number_text.UnwritableError as error:
+        raise RefusedError(str(error), keyword="multipleOf") from None
+
+
+def _only(scalars: Scalars, kind: JsonType) -> Scalars:
+    return replace(
+        scalars,
+        null=scalars.null and kind == "null",
+        bools=scalars.bools if kind == "boolean" else frozenset(),
+        numbers=scalars.numbers if kind == "number" else (),
+        strings=scalars.strings if kind == "string" else lang.NONE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ParameterPairs(Pairs):
+    """One parameter: key, type and value in tags."""
+
+    tags: TaggedArguments
+    marks: MarkParts
+    types: SchemaTypes
+    values: TaggedLowering
+
+    def of(self, keys: Lang, value: Value) -> str:
+        keys = writable_keys(keys, TEXT_KEYS)
+        found = self._typed(keys, value) if self.tags.types else self._untyped(keys, value)
+        if not found:
+            raise RefusedError("no value of this parameter can be written", keyword="type")
+        return found[0] if len(found) == 1 else self.writer.rule(" | ".join(found))
+
+    def _typed(self, keys: Lang, value: Value) -> list[str]:
+        strings = self.values.algebra.scalars(value).strings
+        close = symbols(self.writer, self.marks(self.tags.value_close))
+        found = []
+        by_word: dict[str, list[str]] = {}
+        for kind, word in self.tags.types:
+            if kind != "string":
+                by_word.setdefault(word, []).extend(self.values.json_of(value, kind))
+            elif not (strings == lang.NONE or is_empty(strings)):
+                found.append(f"{self._head(keys, word)} {self._raw().text(strings)}")
+        for word, options in by_word.items():
+            if options:
+                found.append(f"{self._head(keys, word)} {_choice(options, self.writer)} {close}")
+        return found
+
+    def _untyped(self, keys: Lang, value: Value) -> list[str]:
+        scalars = self.values.algebra.scalars(value)
+        has_strings = not (scalars.strings == lang.NONE or is_empty(scalars.strings))
+        head, close = self._head(keys, ""), symbols(self.writer, self.marks(self.tags.value_close))
+        if not has_strings:
+            options = [symbol for kind in _JSON_TYPES for symbol in self.values.json_of(value, kind)]
+            return [f"{head} {_choice(options, self.writer)} {close}"] if options else []
+        strings = lang.both(scalars.strings, _unlike(self._read_kinds(keys)))
+        found = [] if is_empty(strings) else [self._raw().text(strings)]
+        # what may be text as well must end together with it: see the longest lexeme
+        texts = self.values.scalar_text(scalars)
+        (first, symbol), *rest = self.marks(self.tags.value_close)
+        for text in texts:
+            joined = self.writer.terminal(text if symbol else f"({text}) /{literal(first)}/")
+            tail = symbols(self.writer, [(first, symbol), *rest] if symbol else rest)
+            found.append(f"{joined} {tail}".strip())
+        nested = [symbol for kind in ("object", "array") for symbol in self.values.json_of(value, kind)]
+        found += [f"{symbol} {close}" for symbol in nested]
+        return [f"{head} {_choice(found, self.writer)}"]
+
+    def _read_kinds(self, keys: Lang) -> frozenset[str]:
+        """The types by which the reader will read this parameter."""
+        if isinstance(keys, Words) and len(keys.words) == 1:
+            return self.types.property(next(iter(keys.words))).kinds
+        return ALL_KINDS
+
+    def _raw(self) -> RawStrings:
+        return RawStrings(self.writer, self.marks, "", self.tags.value_close)
+
+    def _head(self, keys: Lang, word: str) -> str:
+        """Everything before the value; the key and the ordinary text around it are one lexeme."""
+        before = self.marks(self.tags.key_open)
+        middle = self.tags.type_open + word if self.tags.types else ""
+        after = self.marks(middle + self.tags.key_close)
+        opening = before[-1][0] if not before[-1][1] else ""
+        closing = after[0][0] if not after[0][1] else ""
+        key = self.writer.terminal(terminal(keys, RawSpelling(literal(opening), literal(closing))))
+        head = symbols(self.writer, before[:-1] if opening else before)
+        tail = symbols(self.writer, after[1:] if closing else after)
+        return " ".join(filter(None, [head, key, tail]))
+
+
+def _choice(options: list[str], writer: Writer) -> str:
+    options = list(dict.fromkeys(options))
+    return options[0] if len(options) == 1 else writer.rule(" | ".join(options))
+
+
+class NestedTagLowering(ValueLowering):
+    """Everything is a tag. Where strings and containers are both allowed, only strings and scalars are written, and
+    where objects and arrays are, only objects: an empty tag must read back as one thing."""
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        writer: Writer,
+        options: SchemaOptions,
+        problems: Problems,
+        tags: NestedTagArguments,
+        marks: MarkParts,
+    ) -> None:
+        syntax = TagSyntax(Symbols(""))
+        super().__init__(algebra, writer, syntax, options, problems)
+        self._marks = marks
+        self._tags = tags
+        pairs = _TagPairs(writer, syntax, self.symbol, tags.mark, marks)
+        self._objects = self._outermost = ObjectLowering(algebra, writer, syntax, options, self.symbol, pairs)
+        self._arrays = ArrayLowering(algebra, writer, syntax, options, self._item)
+        if not all(symbol for _, symbol in marks(tags.mark)):
+            raise RefusedError(f"this call format needs {tags.mark!r} to be a token of the vocabulary")
+
+    def _item(self, value: Value) -> str:
+        open_, close = (
+            symbols(self.writer, self._marks(f"{self._tags.mark}<{slash}{self._tags.item}>"))
+            for slash in ("", "/")
+        )
+        return f"{open_} {self.symbol(value)} {close}"
+
+    def _alternatives(self, value: Value) -> list[str]:
+        scalars, objects, arrays = (
+            find(value) for find in (self.algebra.scalars, self.algebra.objects, self.algebra.arrays)
+        )
+        if not _no_strings(scalars):
+            beside = {"object": bool(objects), "array": bool(arrays)}
+            return self._text(scalars, frozenset(kind for kind, present in beside.items() if present))
+        out = self._scalars(scalars) + [rule for shape in objects for rule in self._objects.lower(shape)]
+        if not objects:
+            out += [self._arrays.lower(shape) for shape in arrays]
+        return list(dict.fromkeys(out))
+
+    def _scalars(self, scalars: Scalars) -> list[str]:
+        return super()._scalars(scalars) if _no_strings(scalars) else self._text(scalars, frozenset())
+
+    def _text(self, scalars: Scalars, beside: frozenset[str]) -> list[str]:
+        """Scalars with strings among them. beside: other types that the schema allows here."""
+        kinds = _kinds_of(scalars) | beside
+        strings = lang.both(scalars.strings, _unlike(kinds)) if kinds else scalars.strings
+        plain = super()._scalars(replace(scalars, strings=lang.NONE))
+        if strings == lang.EMPTY:
+            return [*plain, '""']
+        return plain if is_empty(strings) else [*plain, self.writer.terminal(terminal(strings, RawSpelling()))]
+
+
+def _no_strings(scalars: Scalars) -> bool:
+    return scalars.strings == lang.NONE or is_empty(scalars.strings)
+
+
+def _kinds_of(scalars: Scalars) -> frozenset[str]:
+    found = {"null": scalars.null, "boolean": bool(scalars.bools), "number": bool(scalars.numbers)}
+    return frozenset(kind for kind, present in found.items() if present)
+
+
+@dataclass(frozen=True, slots=True)
+class _TagPairs(Pairs):
+    """``mark<k>value mark</k>``."""
+
+    mark: str
+    marks: MarkParts
+
+    def of(self, keys: Lang, value: Value) -> str:
+        keys = writable_keys(keys, TEXT_KEYS)
+        return f"{self._tag(keys, '<')} {self.symbol(value)} {self._tag(keys, '</')}"
+
+    def _tag(self, keys: Lang, bracket: str) -> str:
+        parts = self.marks(self.mark + bracket)
+        head = symbols(self.writer, parts[:-1])
+        spelling = RawSpelling(literal(parts[-1][0]), literal(">"))
+        return f"{head} {self.writer.terminal(terminal(keys, spelling))}".strip()
