@@ -32,11 +32,13 @@ class ObjectLowering:
         options: SchemaOptions,
         symbol: Callable[[Value], str],
         recorder: GuardRecorder,
+        pairs: Pairs | None = None,
     ) -> None:
+        """pairs: how a key and its value are written, where that is not ``key separator value``."""
         self._algebra = algebra
         self._writer = writer
         self._options = options
-        self._pair = Pairs(writer, syntax, symbol)
+        self._pair = pairs or Pairs(writer, syntax, symbol)
         self._syntax = syntax
         self._recorder = recorder
 

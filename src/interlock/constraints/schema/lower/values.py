@@ -36,6 +36,7 @@ class ValueLowering:
         self._pending: list[Value] = []
         self.recorder = GuardRecorder()
         self._objects = ObjectLowering(algebra, writer, syntax, options, self.symbol, self.recorder)
+        self._outermost = self._objects  # differs where arguments are written unlike the objects in them
         self._arrays = ArrayLowering(algebra, writer, syntax, options, self.symbol, self.recorder)
 
     def lower(self, value: Value) -> str:
