@@ -14,9 +14,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from interlock.constraints import json_native
+from interlock.constraints import schema
 from interlock.constraints.declared import declared_literals
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
+from interlock.constraints.schema.arguments import argument_grammar
 from interlock.constraints.user_grammar import check_lark
 from interlock.constraints.walk import walk
 from interlock.core.constraint import (
@@ -61,7 +62,7 @@ def lower(
     special_tokens: Mapping[str, int],
     *,
     gbnf_to_lark: GrammarConverter | None = None,
-    schema_grammar: SchemaLowering = json_native.schema_grammar,
+    schema_grammar: SchemaLowering = schema.schema_grammar,
 ) -> LoweredConstraint:
     """Lower ``spec`` for a vocabulary with these special tokens (spelling to id).
 
@@ -250,6 +251,10 @@ class _Lowering:
             start = match.end()
         return [part for part in (*parts, (node.text[start:], False)) if part[0]]
 
+    def _mark_parts(self, text: str) -> list[tuple[str, str]]:
+        """See ``MarkParts``."""
+        return [(part, self._special(part) if special else "") for part, special in self._parts(Marker(text))]
+
     def _special(self, text: str) -> str:
         by_name = _SPECIAL.fullmatch(text) is not None
         return text if by_name else f"<[{self._special_tokens[text]}]>"
@@ -259,7 +264,11 @@ class _Lowering:
 
     def _json_value(self, node: JsonValue) -> str:
         if node not in self._names:
-            grammar = self._schema_grammar(node, f"j{len(self._names)}")
+            prefix = f"j{len(self._names)}"
+            if node.syntax == "json":
+                grammar = self._schema_grammar(node, prefix)
+            else:
+                grammar = argument_grammar(node, prefix, self._mark_parts)
             self._names[node] = grammar.start
             self._rules.append(grammar.lark.rstrip("\n"))
             self._notes.extend(grammar.notes)
