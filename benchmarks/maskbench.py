@@ -69,8 +69,10 @@ class _Native:
 
 
 class _Guarded:
-    """A token that completes a repetition is not taken. (Where a guard vetoes tokens, the mask costs more than
-    the time counted here.)"""
+    """A token that completes a repetition is not taken.
+
+    Where a guard vetoes tokens, the mask costs more than the time counted here.
+    """
 
     def __init__(self, inner: _Native, plan: GuardPlan, tokenizer: LLTokenizer) -> None:
         self._inner = inner

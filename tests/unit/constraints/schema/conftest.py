@@ -78,7 +78,7 @@ def _allowed(matcher: LLMatcher) -> list[int]:
     return [int(code) for code in np.flatnonzero(bits[: END + 1])]
 
 
-class Refusal(Exception):
+class RefusalError(Exception):
     def __init__(self, problems: tuple[Any, ...]) -> None:
         super().__init__("; ".join(f"{item.keyword} {item.pointer}: {item.reason}" for item in problems))
         self.problems = problems
@@ -91,7 +91,7 @@ def compile_language(
         load_schema(json.dumps(schema)), options, json_syntax(*separators, flexible=False), "j"
     )
     if compiled.problems:
-        raise Refusal(compiled.problems)
+        raise RefusalError(compiled.problems)
     return Language(f"start: {compiled.start}\n{compiled.lark}")
 
 
@@ -101,7 +101,7 @@ def dumps(value: Any, *, ascii_only: bool = False) -> str:
 
 @pytest.fixture(scope="session")
 def language() -> Callable[..., Language]:
-    """Compile a schema; raises ``Refusal``."""
+    """Compile a schema; raises ``RefusalError``."""
     return compile_language
 
 
@@ -112,5 +112,5 @@ def terminal() -> Callable[[str], Language]:
 
 
 @pytest.fixture(scope="session")
-def refusal() -> type[Refusal]:
-    return Refusal
+def refusal() -> type[RefusalError]:
+    return RefusalError

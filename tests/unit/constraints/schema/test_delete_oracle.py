@@ -77,6 +77,14 @@ def _merged(schema, sibling):
     return {**schema, **sibling, "$defs": {**schema.get("$defs", {}), **sibling.get("$defs", {})}}
 
 
+def _refuses(schema, keyword, language, refusal) -> bool:
+    try:
+        language(schema)
+    except refusal as error:
+        return any(item.keyword == keyword for item in error.problems)
+    return False
+
+
 @pytest.mark.parametrize("keyword", NEEDED)
 def test_removing_a_keyword_changes_what_is_accepted(keyword, language, refusal) -> None:
     schema, document = NEEDED[keyword]
@@ -87,10 +95,7 @@ def test_removing_a_keyword_changes_what_is_accepted(keyword, language, refusal)
             continue
         without = {key: value for key, value in whole.items() if key != keyword}
         assert language(without).accepts(text), (keyword, sibling)
-        try:
-            assert not language(whole).accepts(text), (keyword, sibling)
-        except refusal as error:
-            assert any(item.keyword == keyword for item in error.problems), (keyword, sibling, str(error))
+        assert _refuses(whole, keyword, language, refusal) or not language(whole).accepts(text), sibling
 
 
 def test_every_keyword_of_the_table_is_probed() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
 
 
-def _nested_one_of(depth: int, width: int):
-    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+def _nested_one_of(depth: int, width: int) -> Any:
+    schema: Any = {"type": "object", "properties": {"a": {"type": "integer"}}}
     for level in range(depth):
         schema = {"oneOf": [{"properties": {f"k{level}{i}": schema}, "minProperties": i} for i in range(width)]}
     return schema
@@ -26,7 +27,7 @@ def _exponential_all_of(size: int):
 
 
 def _deep(depth: int):
-    schema: dict = {}
+    schema: Any = {}
     for _ in range(depth):
         schema = {"properties": {"a": schema}}
     return schema

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import jsonschema
 import pytest
@@ -12,7 +13,11 @@ from interlock.constraints.schema import SchemaOptions, schema_grammar
 from interlock.core.constraint import JsonValue
 from interlock.errors import InterlockError
 
-AB = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["b"]}
+AB: dict[str, Any] = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "string"}},
+    "required": ["b"],
+}
 CLOSED = SchemaOptions()
 ANY_ORDER = SchemaOptions(property_order="any")
 
