@@ -12,7 +12,7 @@ from interlock.constraints.schema.text.chars import Ranges
 from interlock.constraints.schema.text.derive import is_empty
 from interlock.constraints.schema.text.emit import char_class, literal, terminal
 from interlock.constraints.schema.text.json_spelling import JsonSpelling
-from interlock.constraints.schema.text.nodes import Lang
+from interlock.constraints.schema.text.nodes import Lang, Words
 
 MarkParts = Callable[[str], list[tuple[str, str]]]
 """A marker cut around special tokens: text and, for a special token, its symbol (else ``""``)."""
@@ -68,7 +68,7 @@ def writable_keys(keys: Lang, allowed: Lang) -> Lang:
     named is among those it cannot."""
     found = lang.both(keys, allowed)
     if is_empty(found):
-        name = repr(min(keys.words)) if isinstance(keys, lang.Words) and keys.words else "these keys"
+        name = repr(min(keys.words)) if isinstance(keys, Words) and keys.words else "these keys"
         raise RefusedError(f"the model's call format cannot write the key {name}", keyword="properties")
     return found
 

@@ -76,7 +76,7 @@ class TaggedLowering(ValueLowering):
         separator = symbols(writer, marks(tags.separator)) if tags.separator else ""
         outer = TagSyntax(Symbols(separator))
         pairs = _ParameterPairs(writer, outer, self.symbol, tags, marks, types, self)
-        self._outermost = ObjectLowering(algebra, writer, outer, options, self.symbol, pairs)
+        self._outermost = ObjectLowering(algebra, writer, outer, options, self.symbol, self.recorder, pairs)
 
     def json_of(self, value: Value, kind: JsonType) -> list[str]:
         """Symbols of the values of one JSON type, written as JSON."""
@@ -114,7 +114,7 @@ def _only(scalars: Scalars, kind: JsonType) -> Scalars:
         scalars,
         null=scalars.null and kind == "null",
         bools=scalars.bools if kind == "boolean" else frozenset(),
-        numbers=scalars.numbers if kind == "number" else (),
+        numbers=scalars.numbers if kind == "number" else frozenset(),
         strings=scalars.strings if kind == "string" else lang.NONE,
     )
 
@@ -215,8 +215,10 @@ class NestedTagLowering(ValueLowering):
         self._marks = marks
         self._tags = tags
         pairs = _TagPairs(writer, syntax, self.symbol, tags.mark, marks)
-        self._objects = self._outermost = ObjectLowering(algebra, writer, syntax, options, self.symbol, pairs)
-        self._arrays = ArrayLowering(algebra, writer, syntax, options, self._item)
+        self._objects = self._outermost = ObjectLowering(
+            algebra, writer, syntax, options, self.symbol, self.recorder, pairs
+        )
+        self._arrays = ArrayLowering(algebra, writer, syntax, options, self._item, self.recorder)
         if not all(symbol for _, symbol in marks(tags.mark)):
             raise RefusedError(f"this call format needs {tags.mark!r} to be a token of the vocabulary")
 
@@ -228,9 +230,8 @@ class NestedTagLowering(ValueLowering):
         return f"{open_} {self.symbol(value)} {close}"
 
     def _alternatives(self, value: Value) -> list[str]:
-        scalars, objects, arrays = (
-            find(value) for find in (self.algebra.scalars, self.algebra.objects, self.algebra.arrays)
-        )
+        scalars, objects = self.algebra.scalars(value), self.algebra.objects(value)
+        arrays = self.algebra.arrays(value)
         if not _no_strings(scalars):
             beside = {"object": bool(objects), "array": bool(arrays)}
             return self._text(scalars, frozenset(kind for kind, present in beside.items() if present))

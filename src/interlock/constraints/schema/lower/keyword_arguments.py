@@ -22,4 +22,4 @@ class KeywordLowering(ValueLowering):
         outer: ArgumentSyntax,
     ) -> None:
         super().__init__(algebra, writer, inner, options, problems)
-        self._outermost = ObjectLowering(algebra, writer, outer, options, self.symbol)
+        self._outermost = ObjectLowering(algebra, writer, outer, options, self.symbol, self.recorder)
