@@ -61,9 +61,9 @@ def build_app(
     return app
 
 
-async def _interlock_error(_request: Request, error: Exception) -> Response:
+async def _interlock_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, InterlockError)
-    return error_response(error)
+    return error_response(error, request.url.path)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -71,11 +71,11 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:200]
     if error.status_code == 404:
-        return error_response(InterlockError("not_found", f"there is no path {path}"))
+        return error_response(InterlockError("not_found", f"there is no path {path}"), path)
     if error.status_code != 405:
-        return error_response(internal_error())
+        return error_response(internal_error(), path)
     response = error_response(
-        InterlockError("method_not_allowed", f"{path} does not answer to {request.method}")
+        InterlockError("method_not_allowed", f"{path} does not answer to {request.method}"), path
     )
     response.headers["allow"] = (error.headers or {}).get("Allow", "")
     return response

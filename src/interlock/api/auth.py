@@ -1,4 +1,4 @@
-"""API keys: ``Authorization: Bearer KEY``. Without configured keys every request passes."""
+"""API keys: ``Authorization: Bearer KEY`` or ``x-api-key: KEY``. Without configured keys every request passes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,19 @@ class RequireKey:
         if scope["type"] != "http" or not self._keys or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        problem = self._problem(Headers(scope=scope).get("authorization", ""))
+        problem = self._problem(Headers(scope=scope))
         if problem is None:
             await self._app(scope, receive, send)
         else:
-            await error_response(InterlockError("invalid_api_key", problem))(scope, receive, send)
+            await error_response(InterlockError("invalid_api_key", problem), scope["path"])(
+                scope, receive, send
+            )
 
-    def _problem(self, header: str) -> str | None:
-        scheme, _, key = header.partition(" ")
+    def _problem(self, headers: Headers) -> str | None:
+        scheme, _, key = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
+            key = headers.get("x-api-key", "")
+        if not key.strip():
             return "this server needs an API key: send the header `Authorization: Bearer KEY`"
         given = key.strip().encode()
         # All keys are compared, each in constant time: the answer's timing says nothing about them.

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from interlock.config import HttpConfig
+from interlock.core.constraint import ConstraintSpec, LoweredConstraint
 from interlock.core.engine import EnginePhase, EngineStats
 from interlock.core.events import Event
 from interlock.core.request import GenerateRequest
+from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.metrics import Metrics
+from interlock.resolve.resolve import Resolved
 
 ReasoningField = Literal["reasoning_content", "reasoning"]
 
@@ -44,6 +47,18 @@ class Service(Protocol):
 
     async def start(self, request: GenerateRequest) -> Generation:
         """Everything that can go wrong before the first byte. Raises ``InterlockError``."""
+        ...
+
+    async def resolve(self, request: GenerateRequest) -> Resolved:
+        """What would be run for ``request``; nothing is. Raises ``InterlockError``."""
+        ...
+
+    async def check(self, spec: ConstraintSpec, model: str) -> LoweredConstraint:
+        """Lower and try out a constraint. Raises what a request with it would get."""
+        ...
+
+    def tokenizer(self, model: str) -> Tokenizer:
+        """Raises ``model_not_found``."""
         ...
 
 

@@ -42,4 +42,4 @@ class Edge:
         except Exception:  # noqa: BLE001  the process edge: every request gets an answer
             _LOG.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
             if not started:
-                await error_response(internal_error())(scope, receive, send_with_id)
+                await error_response(internal_error(), scope["path"])(scope, receive, send_with_id)

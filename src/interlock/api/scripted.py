@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-from interlock.core.engine import EnginePhase, EngineStats
+from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.engine import EnginePhase, EngineRequest, EngineStats
 from interlock.core.events import (
     Event,
     Finished,
@@ -17,9 +18,13 @@ from interlock.core.events import (
     ToolCallStart,
 )
 from interlock.core.request import GenerateRequest
+from interlock.core.sampling import SamplingParams
+from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.core.usage import Usage
 from interlock.errors import InterlockError
+from interlock.resolve.resolve import Resolved
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 USAGE = Usage(prompt_tokens=12, completion_tokens=7, cached_tokens=4, reasoning_tokens=2)
 
@@ -94,6 +99,10 @@ class ScriptedService:
         self.phase: EnginePhase = "ready"
         self.tools = tools or ToolContext()
         self.notes = notes
+        self.spec: ConstraintSpec | None = None
+        self.refusal: InterlockError | None = None  # what ``check`` raises
+        self.checked: list[ConstraintSpec] = []
+        self._tokenizer = byte_tokenizer()
         self.requests: list[GenerateRequest] = []
         self.generations: list[ScriptedGeneration] = []
         self.gate: asyncio.Event | None = None  # where set, ``start`` waits for it
@@ -102,10 +111,7 @@ class ScriptedService:
         self.started = asyncio.Event()
 
     async def start(self, request: GenerateRequest) -> ScriptedGeneration:
-        if request.model not in self.model_names:
-            raise InterlockError(
-                "model_not_found", f"the model {request.model!r} is not served here", param="model"
-            )
+        self._check_model(request.model)
         self.requests.append(request)
         self.arrived.set()
         if self.gate is not None:
@@ -114,6 +120,41 @@ class ScriptedService:
         self.generations.append(generation)
         self.started.set()
         return generation
+
+    async def resolve(self, request: GenerateRequest) -> Resolved:
+        self._check_model(request.model)
+        return Resolved(
+            engine_request=EngineRequest(
+                request_id=request.request_id,
+                prompt_ids=tuple(range(USAGE.prompt_tokens)),
+                sampling=SamplingParams(),
+                max_tokens=request.max_tokens or 1,
+            ),
+            spec=self.spec,
+            constraint_kind="",
+            bound=False,
+            tools=self.tools,
+            thinking="none",
+            parser_mode="ignore",
+            stop=request.stop,
+            include_reasoning=True,
+            notes=self.notes,
+        )
+
+    async def check(self, spec: ConstraintSpec, model: str) -> LoweredConstraint:
+        self._check_model(model)
+        self.checked.append(spec)
+        if self.refusal is not None:
+            raise self.refusal
+        return LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest(), notes=self.notes)
+
+    def tokenizer(self, model: str) -> Tokenizer:
+        self._check_model(model)
+        return self._tokenizer
+
+    def _check_model(self, name: str) -> None:
+        if name not in self.model_names:
+            raise InterlockError("model_not_found", f"the model {name!r} is not served here", param="model")
 
     async def stats(self) -> EngineStats:
         return EngineStats(num_slots=8, num_running=len(self.generations))

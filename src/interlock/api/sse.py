@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,18 +17,33 @@ DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamFormat:
+    """keep_alive: what a client skips, sent where a stream is silent for long; empty where there is no such."""
+
+    media_type: str
+    keep_alive: bytes
+
+
+SSE = StreamFormat(media_type="text/event-stream", keep_alive=KEEP_ALIVE)
+JSON_LINES = StreamFormat(media_type="application/x-ndjson", keep_alive=b"")
+
+
 def encode(value: Any) -> bytes:
     """One unnamed event with ``value`` as JSON."""
     return b"data: " + msgspec.json.encode(value) + b"\n\n"
 
 
+def encode_named(name: str, value: Any) -> bytes:
+    """One event with a name."""
+    return b"event: " + name.encode() + b"\n" + encode(value)
+
+
 class EventStream(Response):
     """Sends ``events``, each one whole event. ``close`` is awaited exactly once, however the stream ends:
     at its end, when the client disconnects (also before the first byte), or when the server stops it.
-    A silence of ``keep_alive_s`` is filled with comments, which clients ignore.
+    A silence of ``keep_alive_s`` is filled with what clients of the format ignore.
     """
-
-    media_type = "text/event-stream"
 
     def __init__(
         self,
@@ -36,11 +52,14 @@ class EventStream(Response):
         close: Callable[[], Awaitable[None]],
         keep_alive_s: float,
         headers: Mapping[str, str] | None = None,
+        stream_format: StreamFormat = SSE,
     ) -> None:
         self._events = events
         self._close = close
         self._keep_alive_s = keep_alive_s
+        self._keep_alive = stream_format.keep_alive
         self._num_sent = 0
+        self.media_type = stream_format.media_type
         self.status_code = 200
         self.background = None
         self.init_headers({"cache-control": "no-cache", "x-accel-buffering": "no", **(headers or {})})
@@ -65,8 +84,8 @@ class EventStream(Response):
                 writer.result()
             if done:
                 return
-            if self._num_sent == num_before:
-                await _send_body(send, KEEP_ALIVE, more=True)
+            if self._num_sent == num_before and self._keep_alive:
+                await _send_body(send, self._keep_alive, more=True)
 
     async def _write(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -1,79 +1,59 @@
-"""The endpoint: read, start, answer."""
+"""``POST /v1/chat/completions``."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
-from functools import partial
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from interlock.api.context import ApiContext
-from interlock.api.disconnect import while_connected
-from interlock.api.errors import json_response
-from interlock.api.limits import LARGE_BODY_BYTES, read_body
+from interlock.api.endpoint import Endpoint
 from interlock.api.openai.chat.request import ChatCall, read_chat_call
-from interlock.api.openai.chat.response import Head, complete
+from interlock.api.openai.chat.response import complete
 from interlock.api.openai.chat.stream import stream_chunks
+from interlock.api.openai.head import Head
 from interlock.api.running import RunningRequest
-from interlock.api.sse import EventStream
-
-ENDPOINT = "chat_completions"
 
 
 def router(context: ApiContext) -> APIRouter:
     routes = APIRouter()
 
+    async def whole(running: RunningRequest, call: ChatCall) -> dict[str, Any]:
+        return await complete(
+            running.indexed(),
+            generation=running.generation,
+            head=_head(call),
+            n=call.n,
+            logprobs=call.request.sampling.logprobs is not None,
+            reasoning_field=context.reasoning_field,
+        )
+
+    def streamed(running: RunningRequest, call: ChatCall) -> AsyncGenerator[bytes, None]:
+        return stream_chunks(
+            running.indexed(),
+            include_usage=call.include_usage,
+            generation=running.generation,
+            head=_head(call),
+            n=call.n,
+            reasoning_field=context.reasoning_field,
+        )
+
+    endpoint = Endpoint(name="chat_completions", read=_read, complete=whole, stream=streamed)
+
     @routes.post("/v1/chat/completions")
     async def chat_completions(request: Request) -> Response:
-        async with RunningRequest(context, ENDPOINT) as running:
-            call = await _read(request, context)
-            answer = _stream if call.stream else _complete
-            return await answer(request, context, running, call)
+        return await endpoint.answer(request, context)
 
     return routes
 
 
-async def _read(request: Request, context: ApiContext) -> ChatCall:
-    body = await read_body(request, context.http)
-    request_id = f"chatcmpl-{uuid.uuid4().hex}"
-    read = partial(read_chat_call, body, request_id=request_id, max_nesting=context.http.max_nesting)
-    return read() if len(body) < LARGE_BODY_BYTES else await asyncio.to_thread(read)
+def _read(body: bytes, max_nesting: int) -> ChatCall:
+    return read_chat_call(body, request_id=f"chatcmpl-{uuid.uuid4().hex}", max_nesting=max_nesting)
 
 
-async def _complete(request: Request, context: ApiContext, running: RunningRequest, call: ChatCall) -> Response:
-    async def work() -> dict[str, Any]:
-        await running.start(call.request)
-        return await complete(running, generation=running.generation, head=_head(context, call))
-
-    return json_response(await while_connected(request.receive, work()), headers=_headers(call))
-
-
-async def _stream(request: Request, context: ApiContext, running: RunningRequest, call: ChatCall) -> Response:
-    await while_connected(request.receive, running.start_stream(call.request))
-    chunks = stream_chunks(
-        running,
-        include_usage=call.include_usage,
-        generation=running.generation,
-        head=_head(context, call),
-    )
-    return EventStream(
-        chunks, close=running.detach(), keep_alive_s=context.keep_alive_s, headers=_headers(call)
-    )
-
-
-def _head(context: ApiContext, call: ChatCall) -> Head:
-    request = call.request
-    return Head(
-        id=request.request_id,
-        created=int(time.time()),
-        model=request.model,
-        reasoning_field=context.reasoning_field,
-    )
-
-
-def _headers(call: ChatCall) -> dict[str, str]:
-    return {"x-interlock-ignored": call.ignored} if call.ignored else {}
+def _head(call: ChatCall) -> Head:
+    return Head(id=call.request.request_id, created=int(time.time()), model=call.request.model)

@@ -1,7 +1,7 @@
 """Events of a generation to ``chat.completion.chunk`` events, in the order they come.
 
 The id, type and name of a call are in its first delta only; later deltas have the index and a piece of the
-arguments. Every stream ends with a finish reason or an error event, and then ``[DONE]``.
+arguments. Every stream ends with a finish reason for each answer or an error event, and then ``[DONE]``.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from interlock import log
-from interlock.api.context import Generation
+from interlock.api.answer import report
+from interlock.api.context import Generation, ReasoningField
 from interlock.api.errors import error_body, internal_error
-from interlock.api.openai.chat.response import Head, report, usage_object
+from interlock.api.openai.chat.response import logprobs_object
+from interlock.api.openai.head import Head, usage_object
 from interlock.api.sse import DONE, encode
 from interlock.core.events import (
     Event,
     Failed,
     Finished,
     ReasoningDelta,
+    ScoredToken,
     TextDelta,
+    TokenLogprobs,
     ToolCallArguments,
     ToolCallEnd,
     ToolCallStart,
@@ -30,67 +34,86 @@ _LOG = log.get(__name__)
 
 
 async def stream_chunks(
-    events: AsyncIterator[Event], *, include_usage: bool, generation: Generation, head: Head
+    events: AsyncIterator[tuple[int, Event]],
+    *,
+    include_usage: bool,
+    generation: Generation,
+    head: Head,
+    n: int,
+    reasoning_field: ReasoningField,
 ) -> AsyncGenerator[bytes, None]:
     """Encoded server-sent events."""
+    extra = {"usage": None} if include_usage else {}
+    choices = [_Choice(index, head, reasoning_field, extra) for index in range(n)]
+    usages: dict[int, Usage] = {}
     try:
-        async for payload in _payloads(events, _Chunks(head, include_usage), generation):
-            yield encode(payload)
+        for choice in choices:
+            yield encode(choice.delta({"role": "assistant", "content": ""}))
+        async for index, event in events:
+            if isinstance(event, Finished):
+                usages[index] = event.usage
+            for payload in choices[index].payloads(event, generation):
+                yield encode(payload)
+        if include_usage and len(usages) == n:
+            usage = usage_object(usages[index] for index in range(n))
+            yield encode(head.object("chat.completion.chunk", choices=[], usage=usage))
     except Exception:  # noqa: BLE001  the process edge: a stream that began must end with a reason
         _LOG.exception("answer %s could not be written", head.id)
         yield encode(error_body(internal_error()))
     yield DONE
 
 
-async def _payloads(
-    events: AsyncIterator[Event], chunks: _Chunks, generation: Generation
-) -> AsyncIterator[dict[str, Any]]:
-    yield chunks.delta({"role": "assistant", "content": ""})
-    open_calls: list[int] = []
-    async for event in events:
-        match event:
-            case Finished(reason=reason, usage=usage):
-                yield {**chunks.delta({}, reason), **report(generation, open_calls)}
-                if chunks.include_usage:
-                    yield chunks.usage(usage)
-            case Failed(error=error):
-                yield error_body(error)
-            case ToolCallEnd(index=index):
-                open_calls.remove(index)
-            case _:
-                if isinstance(event, ToolCallStart):
-                    open_calls.append(event.index)
-                yield chunks.event(event)
+class _Choice:
+    """Makes the chunks of one answer. With usage asked for, all but the last of the stream have ``usage: null``."""
 
-
-class _Chunks:
-    """Makes the chunks of one answer. With usage asked for, all but the last have ``usage: null``."""
-
-    def __init__(self, head: Head, include_usage: bool) -> None:
-        self.include_usage = include_usage
+    def __init__(self, index: int, head: Head, reasoning_field: ReasoningField, extra: dict[str, Any]) -> None:
+        self._index = index
         self._head = head
-        self._extra: dict[str, Any] = {"usage": None} if include_usage else {}
+        self._reasoning_field = reasoning_field
+        self._extra = extra
+        self._open_calls: list[int] = []
+        self._tokens: list[ScoredToken] = []  # scores of text that comes next
 
-    def event(self, event: TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments) -> dict[str, Any]:
+    def payloads(self, event: Event, generation: Generation) -> list[dict[str, Any]]:
+        match event:
+            case Finished(reason=reason):
+                return [{**self.delta({}, reason), **report(generation, self._open_calls)}]
+            case Failed(error=error):
+                return [error_body(error)]
+            case ToolCallEnd(index=index):
+                self._open_calls.remove(index)
+            case TokenLogprobs(tokens=tokens):
+                self._tokens.extend(tokens)
+            case _:
+                return [self._delta_of(event)]
+        return []
+
+    def delta(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        tokens, self._tokens = self._tokens, []
+        choice = {
+            "index": self._index,
+            "delta": delta,
+            "logprobs": logprobs_object(tokens) if tokens else None,
+            "finish_reason": finish_reason,
+        }
+        return self._head.object("chat.completion.chunk", choices=[choice], **self._extra)
+
+    def _delta_of(
+        self, event: TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments
+    ) -> dict[str, Any]:
         match event:
             case TextDelta(text=text):
                 return self.delta({"content": text})
             case ReasoningDelta(text=text):
-                return self.delta({self._head.reasoning_field: text})
+                return self.delta({self._reasoning_field: text})
             case ToolCallStart(index=index, id=call_id, name=name):
+                self._open_calls.append(index)
                 function = {"name": name, "arguments": ""}
                 return self._tool_call(
                     {"index": index, "id": call_id, "type": "function", "function": function}
                 )
             case ToolCallArguments(index=index, text=text):
                 return self._tool_call({"index": index, "function": {"arguments": text}})
-
-    def delta(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return self._head.object("chat.completion.chunk", choices=[choice], **self._extra)
-
-    def usage(self, usage: Usage) -> dict[str, Any]:
-        return self._head.object("chat.completion.chunk", choices=[], usage=usage_object(usage))
 
     def _tool_call(self, tool_call: dict[str, Any]) -> dict[str, Any]:
         return self.delta({"tool_calls": [tool_call]})

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlock.api.openai.chat.wire import WireTool
+from interlock.api.schemas import parameters_text
 from interlock.core.tools import EMPTY_PARAMETERS, Tool, ToolChoice
 from interlock.errors import InterlockError
 
@@ -55,18 +56,11 @@ def _tool(wire: WireTool, path: str) -> Tool:
         raise InterlockError(
             "unsupported_parameter", "`defer_loading` is not supported", param=f"{path}.defer_loading"
         )
-    parameters = function.parameters
-    if parameters is not None and parameters.kind != "object":
-        param = f"{path}.function.parameters"
-        raise InterlockError(
-            "invalid_schema",
-            f"{param} must be a JSON Schema object, not of type {parameters.kind}",
-            param=param,
-        )
+    parameters, param = function.parameters, f"{path}.function.parameters"
     return Tool(
         name=function.name,
         description=function.description,
-        parameters=EMPTY_PARAMETERS if parameters is None else str(parameters),
+        parameters=EMPTY_PARAMETERS if parameters is None else parameters_text(parameters, param),
         strict=function.strict,
     )
 

@@ -166,7 +166,7 @@ async def test_outcomes_are_counted_once_each(make_api) -> None:
     api = make_api(service)
     await api.chat()
     await api.chat(stream=True)
-    await api.chat(n=2)
+    await api.chat(echo=True)
     service.answer = lambda _: [TextDelta(text="a"), *FAULTS["event"]]
     await api.chat(stream=True)
     samples = {

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.api.openai.chat.fields import MAX_NAMED, REFUSED, ignored_header
+from interlock.api.fields import MAX_NAMED, ignored_header
+from interlock.api.openai.chat.fields import REFUSED
 from interlock.api.openai.chat.wire import WireChatRequest
 
 

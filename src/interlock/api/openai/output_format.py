@@ -1,4 +1,4 @@
-"""``response_format`` and ``structured_outputs`` to ``core.output_format``: exactly one kind, or none."""
+"""``response_format``, ``structured_outputs`` and the like to ``core.output_format``: one kind at most."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 import msgspec
 
 from interlock.api.json_body import JsonText, parse_text
-from interlock.api.openai.chat.fields import refuse_structured_options
-from interlock.api.openai.chat.wire import WireGrammar, WireResponseFormat, WireStructuredOutputs
+from interlock.api.openai.refused import refuse_structured_options
+from interlock.api.openai.wire import WireGeneration, WireGrammar, WireResponseFormat, WireStructuredOutputs
+from interlock.api.schemas import schema_text
 from interlock.core.output_format import (
     ChoiceFormat,
     GrammarDialect,
@@ -24,21 +25,27 @@ from interlock.errors import InterlockError
 _BNF_RULE = re.compile(r"^\s*<?[\w.-]+>?\s*::=", re.MULTILINE)
 
 
-def read_output_format(
-    response_format: WireResponseFormat | None, structured: WireStructuredOutputs | None, *, max_nesting: int
-) -> OutputFormat:
+def read_output_format(wire: WireGeneration, *, max_nesting: int) -> OutputFormat:
     """Raises a 400 with the path in ``param``; two constraints at once are ``conflicting_parameters``."""
-    answer = TextFormat() if response_format is None else _response_format(response_format)
-    if structured is None:
-        return answer
+    found: dict[str, OutputFormat] = {}
+    answer = TextFormat() if wire.response_format is None else _response_format(wire.response_format)
     if not isinstance(answer, TextFormat):
+        found["response_format"] = answer
+    if wire.structured_outputs is not None:
+        found["structured_outputs"] = _structured_outputs(wire.structured_outputs, max_nesting)
+    if wire.json_schema is not None:
+        schema = schema_text(wire.json_schema, "json_schema")
+        found["json_schema"] = JsonSchemaFormat(schema=schema, param="json_schema")
+    if wire.grammar is not None:
+        found["grammar"] = GrammarFormat(source=wire.grammar, dialect=dialect(wire.grammar), param="grammar")
+    if len(found) > 1:
         raise InterlockError(
             "conflicting_parameters",
-            "response_format and structured_outputs both constrain the answer",
-            param="structured_outputs",
+            f"{' and '.join(found)} both constrain the answer",
+            param=list(found)[-1],
             hint="send one of them",
         )
-    return _structured_outputs(structured, max_nesting)
+    return next(iter(found.values()), answer)
 
 
 def dialect(grammar: str) -> GrammarDialect:
@@ -53,14 +60,26 @@ def _response_format(wire: WireResponseFormat) -> OutputFormat:
             return TextFormat()
         case "json_object" if wire.schema_ is not None:
             param = "response_format.schema"
-            return JsonSchemaFormat(schema=_schema(wire.schema_, param), param=param)
+            return JsonSchemaFormat(schema=schema_text(wire.schema_, param), param=param)
         case "json_object":
             return JsonObjectFormat()
         case "json_schema":
             return _json_schema(wire)
+        case "regex_schema":
+            param = "response_format.regex_schema"
+            if wire.regex_schema is None:
+                raise InterlockError("missing_field", f"{param} is missing", param=param)
+            return RegexFormat(pattern=wire.regex_schema, param=param)
+        case "structural_tag":
+            raise InterlockError(
+                "unsupported_parameter",
+                "response_format.type `structural_tag` is not supported",
+                param="response_format.type",
+                hint="use tools with tool_choice, or structured_outputs.grammar",
+            )
     raise InterlockError(
         "invalid_value",
-        f"response_format.type `{wire.type[:100]}` is not text, json_object or json_schema",
+        f"response_format.type `{wire.type[:100]}` is not text, json_object, json_schema or regex_schema",
         param="response_format.type",
     )
 
@@ -68,9 +87,13 @@ def _response_format(wire: WireResponseFormat) -> OutputFormat:
 def _refuse_stray_schema(wire: WireResponseFormat) -> None:
     """A schema where the type does not read one: dropping it would be a promise broken in silence."""
     strays: dict[str, dict[str, object]] = {
-        "text": {"json_schema": wire.json_schema, "schema": wire.schema_},
-        "json_object": {"json_schema": wire.json_schema},
-        "json_schema": {"schema": wire.schema_ if wire.json_schema is not None else None},
+        "text": {"json_schema": wire.json_schema, "schema": wire.schema_, "regex_schema": wire.regex_schema},
+        "json_object": {"json_schema": wire.json_schema, "regex_schema": wire.regex_schema},
+        "json_schema": {
+            "schema": wire.schema_ if wire.json_schema is not None else None,
+            "regex_schema": wire.regex_schema,
+        },
+        "regex_schema": {"json_schema": wire.json_schema, "schema": wire.schema_},
     }
     for name, value in strays.get(wire.type, {}).items():
         if value is not None:
@@ -93,7 +116,7 @@ def _json_schema(wire: WireResponseFormat) -> OutputFormat:
     param += ".schema"
     if inner.schema_ is None:
         raise InterlockError("missing_field", f"{param} is missing", param=param)
-    return JsonSchemaFormat(schema=_schema(inner.schema_, param), name=inner.name, strict=inner.strict)
+    return JsonSchemaFormat(schema=schema_text(inner.schema_, param), name=inner.name, strict=inner.strict)
 
 
 def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> OutputFormat:
@@ -101,7 +124,9 @@ def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> Output
     found: dict[str, OutputFormat] = {}
     if wire.json_ is not None:
         param = "structured_outputs.json"
-        found["json"] = JsonSchemaFormat(schema=_schema(_unquoted(wire.json_, max_nesting), param), param=param)
+        found["json"] = JsonSchemaFormat(
+            schema=schema_text(_unquoted(wire.json_, max_nesting), param), param=param
+        )
     if wire.json_object:
         found["json_object"] = JsonObjectFormat()
     if wire.regex is not None:
@@ -129,16 +154,6 @@ def _unquoted(schema: JsonText, max_nesting: int) -> JsonText:
     except ValueError as error:
         param = "structured_outputs.json"
         raise InterlockError("invalid_schema", f"the text of {param} is {error}", param=param) from None
-
-
-def _schema(schema: JsonText, param: str) -> str:
-    if schema.kind not in ("object", "boolean"):
-        raise InterlockError(
-            "invalid_schema",
-            f"{param} must be a JSON Schema, an object, not of type {schema.kind}",
-            param=param,
-        )
-    return str(schema)
 
 
 def _grammar(wire: str | WireGrammar) -> GrammarFormat:

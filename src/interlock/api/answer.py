@@ -1,0 +1,89 @@
+"""An answer put together from its events, for endpoints that give it out as one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from interlock.api.context import Generation
+from interlock.core.events import (
+    Event,
+    ReasoningDelta,
+    ScoredToken,
+    TextDelta,
+    TokenLogprobs,
+    ToolCallArguments,
+    ToolCallEnd,
+    ToolCallStart,
+)
+
+
+@dataclass(slots=True)
+class AnswerCall:
+    """arguments: pieces of JSON text. complete: together they are one object."""
+
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list)
+    complete: bool = False
+
+    @property
+    def arguments_text(self) -> str:
+        return "".join(self.arguments)
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer so far. tokens: scored ones, where scores were asked for."""
+
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    calls_by_index: dict[int, AnswerCall] = field(default_factory=dict)
+    tokens: list[ScoredToken] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        match event:
+            case TextDelta(text=text):
+                self.texts.append(text)
+            case ReasoningDelta(text=text):
+                self.thoughts.append(text)
+            case TokenLogprobs(tokens=tokens):
+                self.tokens.extend(tokens)
+            case ToolCallStart(index=index, id=call_id, name=name):
+                self.calls_by_index[index] = AnswerCall(call_id, name)
+            case ToolCallArguments(index=index, text=text):
+                self.calls_by_index[index].arguments.append(text)
+            case ToolCallEnd(index=index):
+                self.calls_by_index[index].complete = True
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(self.thoughts)
+
+    @property
+    def calls(self) -> list[AnswerCall]:
+        return [call for _, call in sorted(self.calls_by_index.items())]
+
+    def cut_calls(self) -> list[int]:
+        """Indices of calls that began and did not end."""
+        return [index for index, call in self.calls_by_index.items() if not call.complete]
+
+
+def report(generation: Generation, cut_calls: list[int]) -> dict[str, Any]:
+    """The extension object ``interlock``; empty when there is nothing to say.
+
+    notes: how the request was read. tools: that calls were held to the grammar, and by which rule.
+    incomplete_tool_calls: indices of calls that were cut off; their arguments are no JSON.
+    """
+    out: dict[str, Any] = {}
+    if generation.notes:
+        out["notes"] = list(generation.notes)
+    if generation.tools.constrained:
+        out["tools"] = {"constrained": True, "reason": generation.tools.constrained_reason}
+    if cut_calls:
+        out["incomplete_tool_calls"] = cut_calls
+    return {"interlock": out} if out else {}

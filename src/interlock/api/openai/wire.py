@@ -1,0 +1,81 @@
+"""Parts of a body that chat completions and completions have in common. Types only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from interlock.api.json_body import KEPT, Shape
+from interlock.api.wire import Int, Number, Schema, Wire
+
+
+class WireJsonSchema(Wire):
+    name: str | None = None
+    schema_: Schema | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class WireResponseFormat(Wire):
+    type: str
+    json_schema: WireJsonSchema | None = None
+    schema_: Schema | None = Field(default=None, alias="schema")  # of json_object, as other servers have it
+    regex_schema: str | None = None  # as LMDeploy has it
+
+
+class WireGrammar(Wire):
+    syntax: Literal["lark", "gbnf", "ebnf"]
+    definition: str
+
+
+class WireStructuredOutputs(Wire):
+    json_: Schema | None = Field(default=None, alias="json")
+    json_object: bool | None = None
+    regex: str | None = None
+    choice: list[str] | None = None
+    grammar: str | WireGrammar | None = None
+
+
+class WireStreamOptions(Wire):
+    include_usage: bool | None = None
+
+
+class WireInterlock(Wire):
+    model_config = ConfigDict(extra="forbid")
+
+    open_objects: bool | None = None
+    property_order: Literal["declared", "any"] | None = None
+    whitespace: Literal["fixed", "flexible"] | None = None
+
+
+class WireGeneration(Wire):
+    """What both endpoints take. grammar, json_schema: as llama.cpp's server has them."""
+
+    model: str
+    response_format: WireResponseFormat | None = None
+    structured_outputs: WireStructuredOutputs | None = None
+    grammar: str | None = None
+    json_schema: Schema | None = None
+    interlock: WireInterlock | None = None
+    n: Int | None = None
+    stop: str | list[str] | None = None
+    seed: Int | None = None
+    temperature: Number | None = None
+    top_p: Number | None = None
+    top_k: Int | None = None
+    min_p: Number | None = None
+    frequency_penalty: Number | None = None
+    presence_penalty: Number | None = None
+    repetition_penalty: Number | None = None
+    logit_bias: dict[str, Number] | None = None
+    stream: bool | None = None
+    stream_options: WireStreamOptions | None = None
+    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
+    timeout: Annotated[Number, Field(gt=0)] | None = None
+
+
+FORMATS_AS_TEXT: dict[str, Shape] = {
+    "response_format": {"schema": KEPT, "json_schema": {"schema": KEPT}},
+    "structured_outputs": {"json": KEPT},
+    "json_schema": KEPT,
+}

@@ -1,0 +1,21 @@
+"""What the bodies of all endpoints are made of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+
+from interlock.api.json_body import JsonText
+
+# Wide enough for everything, narrow enough for every encoding below.
+Int = Annotated[int, Field(ge=-(2**63), lt=2**64)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Schema = InstanceOf[JsonText]
+
+
+class Wire(BaseModel):
+    """A number in a string is no number. Unknown keys are kept to be reported; see ``fields.ignored``.
+    Absent and ``null`` are the same."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
