@@ -77,7 +77,7 @@ def constrain(
     calls = _calls(family, tools, callable_tools, policy) if callable_tools else []
     if calls and tools.call_required:
         bodies = [turn.calls(node) for node in calls]
-        after_thinking = turn.loose_space(before_calls=True)
+        after_thinking = turn.loose_space()
     elif is_free:
         bodies = [turn.text(), *(node for call in calls for node in turn.text_and_calls(call))]
         after_thinking = () if family.answer is None else turn.loose_space()
@@ -116,7 +116,7 @@ class _Turn:
             return [()]
         resume = (Marker(format_.resume),) if format_.resume else ()
         block = (self._thoughts(format_), Marker(format_.close), *resume, *space)
-        return [block] if self.thinking == "open" else [(Marker(format_.open), *self._opening(), *block), ()]
+        return [block] if self.thinking == "open" else [(Marker(format_.open), *block), ()]
 
     def calls_out_of_thinking(self, calls: Node) -> list[Node]:
         """For families where a call's opener ends thinking."""
@@ -125,9 +125,6 @@ class _Turn:
             return []
         opened: tuple[Node, ...] = (Marker(format_.open),) if self.thinking == "optional" else ()
         return [sequence(*opened, self._thoughts(format_), calls)]
-
-    def _opening(self) -> tuple[Node, ...]:
-        return ()
 
     def _thoughts(self, format_: ReasoningFormat) -> FreeText:
         return FreeText(tuple(dict.fromkeys((format_.open, format_.close, *self.family.tool_calls.openers))))
@@ -138,10 +135,9 @@ class _Turn:
         format_ = self.family.reasoning
         return (Text(format_.after_close),) if format_ and format_.after_close else ()
 
-    def loose_space(self, *, before_calls: bool = False) -> tuple[Node, ...]:
+    def loose_space(self) -> tuple[Node, ...]:
         """Any prefix of the white space that the family writes after thinking."""
-        text = self.family.reasoning.after_close if self.family.reasoning else ""
-        return _prefixes(text + (self._lead() if before_calls else ""))
+        return _prefixes(self.family.reasoning.after_close if self.family.reasoning else "")
 
     def _lead(self) -> str:
         return self.family.tool_calls.lead if self.family.tool_calls.always_leads else ""
@@ -176,9 +172,7 @@ class _Turn:
         answer = self.family.answer
         if answer is not None and answer.leads_always:
             return sequence(self.framed(Text("")), calls)
-        if self.thinking in ("none", "closed"):
-            return sequence(*_prefixes(self._lead()), calls)
-        return calls
+        return sequence(*_prefixes(self._lead()), calls)
 
     def closed(self, turn: Node) -> Node:
         return sequence(turn, *_marks(self.family.answer.turn_close if self.family.answer else ""))
@@ -186,7 +180,8 @@ class _Turn:
     def _free_text(self) -> FreeText:
         format_, syntax = self.family.reasoning, self.family.tool_calls
         marks = () if format_ is None or self.thinking == "none" else (format_.open, format_.close)
-        return FreeText(tuple(dict.fromkeys((*syntax.openers, *marks))), begins_not=syntax.bare)
+        begins_not = syntax.bare if self.family.answer is None else ""
+        return FreeText(tuple(dict.fromkeys((*syntax.openers, *marks))), begins_not=begins_not)
 
 
 def _starts_marked(node: Node) -> bool:

@@ -207,7 +207,10 @@ class StreamParser:
             case "call":
                 self._open_call(self._plan.calls[mark], mark)
             case "answer":
-                self._space.take() if self._fresh else None
+                if self._fresh:
+                    self._space.take()
+                if mark == self._plan.resume:
+                    self._read = self._read_start
             case _:
                 pass
 

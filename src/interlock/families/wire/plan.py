@@ -20,7 +20,7 @@ class ParsePlan:
 
     kinds: what each marker means. calls: the pieces after a marker that begins a call. bare, bare_call: the text
     that begins a call without a marker, ``""`` if there is none. next_call: the pieces of a call after a
-    separator, where calls have no marker of their own.
+    separator, where calls have no marker of their own. resume: the marker after which an answer begins anew.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class ParsePlan:
         self._encode = encode
         self.reasoning = family.reasoning or ReasoningFormat(open="", close="")
         self.thinks_again = self.reasoning.repeats
+        self.resume = encode(self.reasoning.resume)
         self.kinds: dict[str, MarkKind] = {}
         self.calls: dict[str, tuple[Piece, ...]] = {}
         self.bare = ""
@@ -71,7 +72,7 @@ class ParsePlan:
             if syntax.opener:
                 self._add_opener(Mark(syntax.opener), between + self.next_call)
         if syntax.bare:
-            self.bare, self.bare_call = syntax.bare, syntax.bare_call or between + self.next_call
+            self.bare, self.bare_call = syntax.bare.strip(), syntax.bare_call or between + self.next_call
         self._after = self._steps_after_calls()
 
     def _add_opener(self, mark: Mark, body: tuple[Piece, ...]) -> None:
