@@ -11,7 +11,10 @@ Whitespace = Literal["fixed", "flexible"]
 ToolConstraints = Literal["auto", "all", "off"]
 RunnerName = Literal["llama_cpp", "fake"]
 KvType = Literal["f16", "f32", "q8_0", "q4_0", "bf16"]
+SpeculativeMethod = Literal["skeleton", "ngram", "draft_model", "draft_head"]
 FlashAttention = Literal["auto", "on", "off"]
+
+MAX_SPECULATIVE_TOKENS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,24 @@ class FakeConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpeculativeConfig:
+    """Guessing tokens ahead. What comes out is the same with and without.
+
+    methods: asked in this order, the first that has a guess is taken. num_speculative_tokens: most tokens of one
+    guess, at most ``MAX_SPECULATIVE_TOKENS``. model: GGUF file of the draft model.
+    prompt_lookup_min, prompt_lookup_max: tokens of the end of the text that are looked up in what stands before.
+    adaptive: only verify what pays, by what guesses have yielded and what a token more costs on this machine.
+    """
+
+    methods: tuple[SpeculativeMethod, ...]
+    num_speculative_tokens: int = 5
+    model: Path | None = None
+    prompt_lookup_min: int = 2
+    prompt_lookup_max: int = 4
+    adaptive: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
     """slots: sequences in the cache at once. context_tokens: most tokens of one sequence, 0 means the
     model's own limit (capped at 8,192). max_batch_tokens: token budget of one step.
@@ -48,7 +69,8 @@ class EngineConfig:
     fairness_tokens: after this many tokens a request gives its slot to one that waits, and queues again;
         0 lets every request run to its end.
     max_worker_deaths: a request that was in flight in this many deaths of a worker is not resumed again: it may
-        be what kills them. 1 resumes nothing."""
+        be what kills them. 1 resumes nothing.
+    forced_tokens: what a grammar forces is not sampled. speculative: guess tokens ahead, ``None`` for not."""
 
     model: Path
     runner: RunnerName = "llama_cpp"
@@ -63,6 +85,8 @@ class EngineConfig:
     grammar_cache_bytes: int = 256 * 1024 * 1024
     grammar_compile_s: float = 10.0
     mask_threads: int = 0
+    forced_tokens: bool = True
+    speculative: SpeculativeConfig | None = None
     llama_cpp: LlamaCppConfig = field(default_factory=LlamaCppConfig)
     fake: FakeConfig = field(default_factory=FakeConfig)
 

@@ -19,23 +19,41 @@ class MaskBatch:
         self._threads = threads
         self._fillers: dict[type[Matcher], ParallelFiller | None] = {}
 
-    def fill(self, states: Sequence[ConstraintState | None]) -> list[Mask | None]:
-        """The mask of each state: a view int32 [ceil(vocab/32)], valid until the next call; ``None`` where every
-        id is allowed.
+    def fill(
+        self, states: Sequence[ConstraintState | None], drafts: Sequence[Sequence[int]] | None = None
+    ) -> list[list[Mask | None]]:
+        """For each state its mask, and the masks behind each token of its draft as far as that is legal: views
+        int32 [ceil(vocab/32)], valid until the next call; ``None`` where every id is allowed.
 
         A state that fails has its ``error`` set and an empty mask; it harms no other. A mask is also empty where
         the grammar leaves no token.
         """
-        masks: list[Mask | None] = []
+        masks: list[list[Mask | None]] = []
         waiting: dict[type[Matcher], list[tuple[Matcher, int]]] = defaultdict(list)
-        for index, state in enumerate(states):
-            masks.append(None if state is None else self._begin(state, index, waiting))
+        index = 0
+        for state, draft in zip(states, drafts or [()] * len(states), strict=True):
+            if state is None:
+                masks.append([None] * (len(draft) + 1))
+            elif draft:
+                masks.append(self._plan(state, draft, index))
+                index += len(draft) + 1
+            else:
+                masks.append([self._begin(state, index, waiting)])
+                index += 1
         for kind, jobs in waiting.items():
             self._fill_jobs(kind, jobs)
-            for matcher, index in jobs:
+            for matcher, row in jobs:
                 if matcher.error is not None:
-                    self._rows[index] = 0
+                    self._rows[row] = 0
         return masks
+
+    def _plan(self, state: ConstraintState, draft: Sequence[int], index: int) -> list[Mask | None]:
+        rows = self._rows[index : index + len(draft) + 1]
+        try:
+            return state.plan(draft, rows)
+        except MatcherError:
+            rows[0] = 0
+            return [rows[0]]
 
     def _begin(
         self, state: ConstraintState, index: int, waiting: dict[type[Matcher], list[tuple[Matcher, int]]]

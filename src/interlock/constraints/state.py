@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from interlock.constraints import bitmask
-from interlock.constraints.providers.base import Matcher, Row
+from interlock.constraints.bitmask import Mask
+from interlock.constraints.providers.base import Matcher, MatcherError, Row
 from interlock.constraints.thinking import ThinkingProgress
 from interlock.core.engine import ThinkingBudget
 
@@ -47,6 +54,15 @@ class ConstraintState:
             return forced
         return forced if self._matcher.validate([forced]) == 1 else None
 
+    def forced_token(self) -> int | None:
+        """The only id that can follow, canonical where several spell the same; ``None`` where there is a choice or the
+        output may end. It is the one that the mask would leave."""
+        forced = self.forced_id()
+        if forced is not None or self._matcher is None:
+            return forced
+        run = self._matcher.forced_tokens()
+        return run[0] if run else None
+
     def fill(self, row: Row) -> None:
         """Write the mask of legal next tokens into ``row``. Only where there is a matcher or a forced id."""
         forced = self.forced_id()
@@ -55,12 +71,52 @@ class ConstraintState:
         elif self._matcher is not None:
             self._matcher.fill(row)
 
+    def fill_if_any(self, row: Row) -> bool:
+        """``fill`` where there is something to forbid; else ``row`` is left alone, and every id is allowed."""
+        if self._matcher is None and self.forced_id() is None:
+            return False
+        self.fill(row)
+        return True
+
     def accept(self, token_id: int) -> None:
         """Advance by one token."""
         if self._matcher is not None:
             self._matcher.accept(token_id)
         if self._thinking is not None:
             self._thinking = self._thinking.after(token_id)
+
+    def accepts(self, token_id: int) -> bool:
+        """Whether ``token_id`` may follow."""
+        forced = self.forced_id()
+        if forced is not None:
+            return forced == token_id
+        return self._matcher is None or self._matcher.validate([token_id]) == 1
+
+    def clone(self) -> ConstraintState:
+        """An independent state at the same place."""
+        twin = ConstraintState(None if self._matcher is None else self._matcher.clone())
+        twin._thinking = self._thinking
+        return twin
+
+    def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> list[Mask | None]:
+        """The masks before each token of the longest legal prefix of ``draft`` and after it: rows of ``rows``, which is
+        int32 [at least len(draft) + 1, ceil(vocab/32)]; ``None`` where every id is allowed. State is unchanged.
+
+        A draft harms nobody: it ends where a mask cannot be computed; only the first one raises ``MatcherError``.
+        """
+        if self._matcher is not None and (self._thinking is None or self._thinking.is_over):
+            return list(self._matcher.plan(draft, rows).rows)
+        masks = [rows[0] if self.fill_if_any(rows[0]) else None]
+        if draft:
+            probe = self.clone()
+            with contextlib.suppress(MatcherError):
+                for token_id, row in zip(draft, rows[1:], strict=False):
+                    if not probe.accepts(token_id):
+                        break
+                    probe.accept(token_id)
+                    masks.append(row if probe.fill_if_any(row) else None)
+            probe.close()
+        return masks
 
     def close(self) -> None:
         """Free native memory. Idempotent."""

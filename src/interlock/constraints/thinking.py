@@ -34,6 +34,11 @@ class ThinkingProgress:
             return None
         return self.budget.close_ids[self.num_matched]
 
+    @property
+    def is_over(self) -> bool:
+        """Nothing will be forced any more."""
+        return self.phase == "over"
+
     def after(self, token_id: int) -> ThinkingProgress:
         """Progress once ``token_id`` was generated."""
         if self.phase == "over":

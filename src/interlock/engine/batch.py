@@ -1,8 +1,8 @@
-"""Chunks of sequences -> the arrays a runner and a sampler take."""
+"""Chunks of sequences and the drafts behind them -> the arrays a runner and a sampler take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence as Seq
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +12,30 @@ from interlock.engine.sequence import Sequence
 from interlock.runners.base import StepBatch
 from interlock.sampling.base import SamplingRow
 
+Draft = Seq[int]
+_NEVER = -1  # a draft that no choice equals
 
-def step_batch(chunks: Iterable[Chunk]) -> StepBatch:
-    """One forward pass over ``chunks``; rows of logits in their order, for those that need them."""
+
+def step_batch(chunks: Seq[Chunk], drafts: Seq[Draft]) -> StepBatch:
+    """One forward pass over ``chunks``, each with its draft behind it. A chunk that needs logits gets a row for its
+    last token and one for each token of its draft, in their order."""
     token_ids: list[int] = []
     positions: list[int] = []
     slots: list[int] = []
     logits_at: list[int] = []
-    for chunk in chunks:
+    for chunk, draft in zip(chunks, drafts, strict=True):
         sequence = chunk.sequence
         assert sequence.slot is not None
         start = sequence.num_computed_tokens
         end = start + chunk.num_tokens
         token_ids += sequence.token_ids[start:end]
-        positions += range(start, end)
-        slots += [sequence.slot] * chunk.num_tokens
         if chunk.needs_logits:
-            logits_at.append(len(token_ids) - 1)
+            first = len(token_ids) - 1
+            logits_at += range(first, first + 1 + len(draft))
+            token_ids += draft
+        num_tokens = chunk.num_tokens + len(draft)
+        positions += range(start, start + num_tokens)
+        slots += [sequence.slot] * num_tokens
     return StepBatch(
         token_ids=np.array(token_ids, dtype=np.int32),
         positions=np.array(positions, dtype=np.int32),
@@ -37,17 +44,37 @@ def step_batch(chunks: Iterable[Chunk]) -> StepBatch:
     )
 
 
-def sampling_row(sequence: Sequence, mask: NDArray[np.int32] | None, vocab_size: int) -> SamplingRow:
-    """What the sampler needs to choose the next token of ``sequence``."""
+def sampling_rows(
+    sequence: Sequence, draft: Draft, masks: Seq[NDArray[np.int32] | None], vocab_size: int
+) -> list[SamplingRow]:
+    """What the sampler needs to choose the token after the last one of ``sequence``, and after each of ``draft``.
+    Where there are fewer masks than that, the rows behind them are never reached."""
+    num_usable = len(masks) - 1
+    behind = [*draft[:num_usable], *[_NEVER] * (len(draft) - num_usable), None]
+    if len(draft) == 0:
+        return [_row(sequence, (), masks[0], None, vocab_size)]
+    return [
+        _row(sequence, draft[:index], masks[min(index, num_usable)], following, vocab_size)
+        for index, following in enumerate(behind)
+    ]
+
+
+def _row(
+    sequence: Sequence, before: Draft, mask: NDArray[np.int32] | None, following: int | None, vocab_size: int
+) -> SamplingRow:
+    """The row behind the draft tokens ``before``."""
+    params, position = sequence.request.sampling, sequence.num_output_tokens + len(before)
     penalties = sequence.penalties
-    params, position = sequence.request.sampling, sequence.num_output_tokens
     if penalties is None:
-        return SamplingRow(params=params, position=position, vocab_size=vocab_size, mask=mask)
+        return SamplingRow(params=params, position=position, vocab_size=vocab_size, mask=mask, draft=following)
+    if before:
+        penalties = penalties.after(before)
     return SamplingRow(
         params=params,
         position=position,
         vocab_size=vocab_size,
         mask=mask,
+        draft=following,
         output_counts=penalties.output_counts,
         seen=penalties.seen,
     )

@@ -1,11 +1,18 @@
-"""One chosen token -> what changes in its sequence, and whether the sequence ends."""
+"""Chosen and forced tokens -> what changes in their sequence, and whether the sequence ends."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, field
 
-from interlock.core.engine import EngineFinishReason
+from interlock.constraints.providers.base import MatcherError
+from interlock.core.engine import EngineFailure, EngineFinishReason, TokenLogprob
 from interlock.engine.sequence import Sequence
+from interlock.errors import CATALOG
+from interlock.sampling.base import Choice
+
+MAX_FORCED_TOKENS = 64
+"""Forced in one step; what is left follows in the next one, so that a long text stops nobody for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,9 +22,99 @@ class Committed:
     token_ids: tuple[int, ...] = ()
     finish_reason: EngineFinishReason | None = None
     is_accepting: bool | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
-def commit(sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]) -> Committed:
+@dataclass(slots=True)
+class Progress:
+    """What one step does to a sequence, token by token. failure: what ended it after those tokens.
+
+    num_accepted: tokens of the draft that were chosen and committed. is_tainted: logits were unusable, and what made
+    them may be in the cache.
+    """
+
+    parts: list[Committed] = field(default_factory=list)
+    failure: EngineFailure | None = None
+    num_accepted: int = 0
+    num_forced: int = 0
+    is_tainted: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """The sequence has ended."""
+        return self.failure is not None or (bool(self.parts) and self.parts[-1].finish_reason is not None)
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(len(part.token_ids) for part in self.parts)
+
+
+def commit_choices(
+    sequence: Sequence, draft: Seq[int], choices: Seq[Choice], model_stop_ids: frozenset[int]
+) -> Progress:
+    """Commit the choices in order, each one behind a draft token only if the one before is that token. Nothing is
+    committed behind an end or a failure: what a step does is what one step for each token would have done."""
+    progress = Progress()
+    if sequence.constraint is not None and sequence.constraint.error is not None:
+        progress.failure = EngineFailure(code="matcher_failed", message=sequence.constraint.error)
+        return progress
+    for index, choice in enumerate(choices):
+        if choice.error is not None:
+            progress.failure = EngineFailure(code=choice.error, message=CATALOG[choice.error].meaning)
+            progress.is_tainted = True
+            break
+        _add(progress, sequence, choice.token_id, model_stop_ids, choice.logprob)
+        if progress.is_over or index == len(draft) or choice.token_id != draft[index]:
+            break
+        progress.num_accepted += 1
+    return progress
+
+
+def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozenset[int]) -> None:
+    """Commit what the constraint leaves no choice about. Nothing where log probabilities are asked, which need logits."""
+    constraint = sequence.constraint
+    if constraint is None or sequence.request.sampling.logprobs is not None:
+        return
+    while not progress.is_over and progress.num_forced < MAX_FORCED_TOKENS:
+        try:
+            token_id = constraint.forced_token()
+        except MatcherError as error:
+            progress.failure = EngineFailure(code="matcher_failed", message=str(error))
+            return
+        if token_id is None:
+            return
+        _add(progress, sequence, token_id, model_stop_ids)
+        progress.num_forced += 1
+
+
+def merged(parts: Seq[Committed]) -> Committed:
+    """Several commits as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Committed(
+        token_ids=tuple(token_id for part in parts for token_id in part.token_ids),
+        finish_reason=parts[-1].finish_reason,
+        is_accepting=parts[-1].is_accepting,
+        logprobs=tuple(logprob for part in parts for logprob in part.logprobs),
+    )
+
+
+def _add(
+    progress: Progress,
+    sequence: Sequence,
+    token_id: int,
+    model_stop_ids: frozenset[int],
+    logprob: TokenLogprob | None = None,
+) -> None:
+    try:
+        progress.parts.append(_commit(sequence, token_id, model_stop_ids, logprob))
+    except MatcherError as error:
+        progress.failure = EngineFailure(code="matcher_failed", message=str(error))
+
+
+def _commit(
+    sequence: Sequence, token_id: int, model_stop_ids: frozenset[int], logprob: TokenLogprob | None
+) -> Committed:
     """Advance ``sequence`` by ``token_id``. Raises ``MatcherError``, and then nothing is committed.
 
     Precedence: a stop id where an end is allowed, then the end of the grammar, then the length.
@@ -28,7 +125,12 @@ def commit(sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]) ->
         sequence.constraint.accept(token_id)
     sequence.append(token_id)
     finish_reason = _finish_reason(sequence)
-    return Committed((token_id,), finish_reason, _is_accepting(sequence, finish_reason))
+    return Committed(
+        (token_id,),
+        finish_reason,
+        _is_accepting(sequence, finish_reason),
+        () if logprob is None else (logprob,),
+    )
 
 
 def _ends(sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]) -> bool:

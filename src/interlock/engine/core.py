@@ -11,21 +11,20 @@ from concurrent.futures import Future
 from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.mask_batch import MaskBatch
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
-from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats, TokenLogprob
+from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
 from interlock.core.tokenizer import Vocabulary
-from interlock.engine.batch import sampling_row, step_batch
-from interlock.engine.commit import Committed, commit
+from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged
+from interlock.engine.drafting.speculator import Speculator
+from interlock.engine.execution import Block, Execution
 from interlock.engine.kv_cache_manager import KVCacheManager
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.resume import resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
 from interlock.engine.sequence import Sequence, SequenceStatus
 from interlock.engine.step_stats import StepStats
-from interlock.errors import CATALOG, InterlockError
+from interlock.errors import InterlockError
 from interlock.runners.base import ForwardError, ModelRunner
-from interlock.sampling.base import Choice, SamplingRow
 
 _log = log.get(__name__)
 
@@ -33,6 +32,7 @@ _log = log.get(__name__)
 class EngineCore:
     """Everything a worker does between two messages.
 
+    speculator: what guesses at tokens to come; nobody does without it.
     wake: called, from any thread, when a sequence stops waiting for its grammar.
     clock: monotonic seconds.
     """
@@ -44,6 +44,7 @@ class EngineCore:
         vocabulary: Vocabulary,
         config: EngineConfig,
         *,
+        speculator: Speculator | None = None,
         wake: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -56,13 +57,20 @@ class EngineCore:
         self._context_tokens = min(context_tokens, config.max_kv_tokens or context_tokens)
         self._wake = wake
         self._clock = clock
-        self._masks = MaskBatch(runner.info.num_slots, vocabulary.size, threads=config.mask_threads)
+        self._speculator = speculator
         self._sequences: dict[str, Sequence] = {}
         self._compiled: deque[tuple[Sequence, Future[CompiledGrammar]]] = deque()
         self._outputs: list[EngineOutput] = []
         self._next_deadline = math.inf
         self._num_arrivals = 0
         self._stats = StepStats()
+        self._execution = Execution(
+            runner,
+            vocabulary.size,
+            self._stats,
+            max_draft_tokens=0 if speculator is None else speculator.max_tokens,
+            mask_threads=config.mask_threads,
+        )
         self._start_afresh()
 
     @property
@@ -167,6 +175,9 @@ class EngineCore:
             num_cached_tokens=self._stats.num_cached_tokens
             + sum(one.num_cached_tokens or 0 for one in unfinished),
             num_generated_tokens=self._stats.num_generated_tokens,
+            num_forced_tokens=self._stats.num_forced_tokens,
+            num_draft_tokens=self._stats.num_draft_tokens,
+            num_accepted_tokens=self._stats.num_accepted_tokens,
             num_preempted=self._stats.num_preempted + sum(one.num_preemptions for one in unfinished),
             num_resumed=self._stats.num_resumed,
             num_grammar_compiles=grammars.num_compiles,
@@ -243,7 +254,14 @@ class EngineCore:
                 self._fail(sequence, "matcher_failed", str(error))
             else:
                 sequence.constraint = constraint
-                self._scheduler.grammar_ready(sequence)
+                self._begin(sequence)
+
+    def _begin(self, sequence: Sequence) -> None:
+        """Let a sequence whose grammar has come wait for a slot. What its output must begin with is computed with
+        the prompt."""
+        self._advance(sequence, Progress())
+        if sequence.status is not SequenceStatus.FINISHED:
+            self._scheduler.grammar_ready(sequence)
 
     def _expire(self) -> None:
         """End the requests that ran past their deadline."""
@@ -262,55 +280,67 @@ class EngineCore:
 
     def _compute(self, chunks: list[Chunk]) -> None:
         """One forward pass, and what follows from it for each sequence."""
-        sampled = [chunk.sequence for chunk in chunks if chunk.needs_logits]
+        drafts = self._drafts(chunks)
+        started = time.perf_counter()
         try:
-            with self._stats.timed("forward_s"):
-                choices = self._forward(chunks, sampled)
+            blocks = self._execution.run(chunks, drafts)
         except ForwardError as error:
             self._retry_apart([chunk.sequence for chunk in chunks], error)
             return
-        for chunk in chunks:
-            chunk.sequence.num_computed_tokens += chunk.num_tokens
-        for sequence, choice in zip(sampled, choices, strict=True):
-            self._commit(sequence, choice)
+        seconds = time.perf_counter() - started
+        num_accepted = [self._commit(block) for block in blocks]
+        if self._speculator is not None:
+            self._speculator.observe(chunks, blocks, num_accepted, seconds)
 
-    def _forward(self, chunks: list[Chunk], sampled: list[Sequence]) -> tuple[Choice, ...]:
-        """A choice for each of ``sampled``; their masks are filled while the pass runs."""
-        forward = self._runner.launch(step_batch(chunks))
-        if not sampled:
-            forward.discard()
-            return ()
-        try:
-            with self._stats.timed("mask_s"):
-                rows = self._sampling_rows(sampled)
-        except BaseException:
-            forward.discard()  # no pass may outlive its step
-            raise
-        return forward.select(rows).choices
+    def _drafts(self, chunks: list[Chunk]) -> list[list[int]]:
+        """What to compute behind each chunk on the chance that it is chosen."""
+        if self._speculator is None or self._quarantine.suspects() is not None:
+            return [[] for _ in chunks]
+        num_free = self._runner.info.max_batch_tokens - sum(chunk.num_tokens for chunk in chunks)
+        drafts = self._speculator.drafts(chunks, num_free)
+        self._stats.num_draft_tokens += sum(map(len, drafts))
+        return drafts
 
-    def _sampling_rows(self, sampled: list[Sequence]) -> list[SamplingRow]:
-        masks = self._masks.fill([sequence.constraint for sequence in sampled])
-        size = self._vocabulary.size
-        return [sampling_row(sequence, mask, size) for sequence, mask in zip(sampled, masks, strict=True)]
+    def _commit(self, block: Block) -> int:
+        """Commit what was chosen and what is forced then; the number of draft tokens that were right."""
+        sequence = block.sequence
+        progress = commit_choices(
+            sequence, block.draft[: block.num_usable], block.choices, self._model_stop_ids
+        )
+        if progress.is_tainted:
+            self._scheduler.restart(sequence)
+        elif block.draft:
+            # The slot holds the whole draft; right tokens stay.
+            num_tokens = sequence.num_computed_tokens + progress.num_accepted
+            if progress.num_accepted < len(block.draft):
+                self._scheduler.cut(sequence, num_tokens)
+            sequence.num_computed_tokens = num_tokens
+        self._advance(sequence, progress)
+        return progress.num_accepted
 
-    def _commit(self, sequence: Sequence, choice: Choice) -> None:
-        if sequence.constraint is not None and sequence.constraint.error is not None:
-            self._fail(sequence, "matcher_failed", sequence.constraint.error)
+    def _advance(self, sequence: Sequence, progress: Progress) -> None:
+        """Add what is forced behind ``progress``, and tell the request."""
+        if self._config.forced_tokens:
+            commit_forced(sequence, progress, self._model_stop_ids)
+        num_tokens = progress.num_tokens
+        sequence.num_new_tokens = max(1, num_tokens)
+        self._stats.num_generated_tokens += num_tokens
+        self._stats.num_forced_tokens += progress.num_forced
+        self._stats.num_accepted_tokens += progress.num_accepted
+        parts = progress.parts
+        if not sequence.request.report_accepting and len(parts) > 1:
+            parts = [merged(parts)]
+        if not progress.is_over:
+            for part in parts:
+                self._emit(sequence, part)
             return
-        if choice.error is not None:
-            self._scheduler.restart(sequence)  # what made these logits may be in its cache
-            self._fail(sequence, choice.error, CATALOG[choice.error].meaning)
-            return
-        try:
-            committed = commit(sequence, choice.token_id, self._model_stop_ids)
-        except MatcherError as error:
-            self._fail(sequence, "matcher_failed", str(error))
-            return
-        self._stats.num_generated_tokens += len(committed.token_ids)
-        if committed.finish_reason is None:
-            self._emit(sequence, committed, choice.logprob)
+        if progress.failure is None:
+            *parts, last = parts
         else:
-            self._finish(sequence, committed, choice.logprob)
+            last = Committed(finish_reason="error")
+        for part in parts:
+            self._emit(sequence, part)
+        self._finish(sequence, last, progress.failure)
 
     def _retry_apart(self, failed: list[Sequence], error: ForwardError) -> None:
         """A pass failed and its slots hold nothing usable. Compute them again in halves of the batch; who
@@ -325,36 +355,24 @@ class EngineCore:
 
     # ---- outputs
 
-    def _finish(
-        self,
-        sequence: Sequence,
-        committed: Committed,
-        logprob: TokenLogprob | None = None,
-        failure: EngineFailure | None = None,
-    ) -> None:
+    def _finish(self, sequence: Sequence, committed: Committed, failure: EngineFailure | None = None) -> None:
         """Free everything ``sequence`` holds and emit its last output."""
         self._scheduler.remove(sequence)
         del self._sequences[sequence.request_id]
         self._stats.count_end(sequence)
         if sequence.constraint is not None:
             sequence.constraint.close()
-        self._emit(sequence, committed, logprob, failure)
+        self._emit(sequence, committed, failure)
 
     def _fail(self, sequence: Sequence, code: str, message: str) -> None:
-        self._finish(sequence, Committed(finish_reason="error"), failure=_failure(code, message))
+        self._finish(sequence, Committed(finish_reason="error"), _failure(code, message))
 
-    def _emit(
-        self,
-        sequence: Sequence,
-        committed: Committed,
-        logprob: TokenLogprob | None = None,
-        failure: EngineFailure | None = None,
-    ) -> None:
+    def _emit(self, sequence: Sequence, committed: Committed, failure: EngineFailure | None = None) -> None:
         self._outputs.append(
             EngineOutput(
                 request_id=sequence.request_id,
                 token_ids=committed.token_ids,
-                logprobs=(logprob,) if committed.token_ids and logprob is not None else (),
+                logprobs=committed.logprobs,
                 finish_reason=committed.finish_reason,
                 failure=failure,
                 is_accepting=committed.is_accepting,

@@ -91,6 +91,12 @@ class KVCacheManager:
         self._runner.truncate(sequence.slot, 0)
         sequence.num_computed_tokens = 0
 
+    def cut(self, sequence: Sequence, num_tokens: int) -> None:
+        """Drop what the slot of ``sequence`` holds behind its first ``num_tokens`` tokens."""
+        assert sequence.slot is not None
+        self._runner.truncate(sequence.slot, num_tokens)
+        sequence.num_computed_tokens = num_tokens
+
     def free(self, sequence: Sequence) -> None:
         """Take the slot of ``sequence`` back; nothing to do without one."""
         if sequence.slot is None:

@@ -32,6 +32,16 @@ class PenaltyState:
         """Ids in prompt or output, int32 [n], no duplicates. Valid until the next ``add``."""
         return self._buffer[: len(self._known)]
 
+    def after(self, token_ids: Iterable[int]) -> PenaltyState:
+        """An independent state after ``token_ids`` too."""
+        state = PenaltyState(())
+        state.output_counts = self.output_counts.copy()
+        state._known = self._known.copy()
+        state._buffer = self._buffer.copy()
+        for token_id in token_ids:
+            state.add(token_id)
+        return state
+
     def add(self, token_id: int) -> None:
         """Count one generated token."""
         self.output_counts[token_id] += 1

@@ -33,5 +33,5 @@ class Quarantine:
 
 
 def _is_suspect(sequence: Sequence) -> bool:
-    computed_again = sequence.num_computed_tokens > 0 and sequence.num_pending_tokens == 1
+    computed_again = sequence.num_computed_tokens > 0 and sequence.is_decoding
     return sequence.status is SequenceStatus.RUNNING and not computed_again

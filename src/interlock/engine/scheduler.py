@@ -33,7 +33,7 @@ class Scheduler:
     """Holds every unfinished sequence, in exactly one of four places: waiting for its grammar, waiting
     for a slot, running, paused.
 
-    Decoding sequences go first, one token each, the one served longest ago first; what is left of the
+    Decoding sequences go first, each with what its last step added, the one served longest ago first; what is left of the
     budget goes to prompts by priority and arrival. A share of the budget is kept for each kind, so
     neither can starve the other.
 
@@ -98,10 +98,10 @@ class Scheduler:
             self._keep_to_limit()
             self._admit()
         candidates = self._running if only is None else [one for one in self._running if one in only]
-        decodes = [sequence for sequence in candidates if sequence.num_pending_tokens == 1]
-        prefills = [sequence for sequence in candidates if sequence.num_pending_tokens > 1]
+        decodes = [sequence for sequence in candidates if sequence.is_decoding]
+        prefills = [sequence for sequence in candidates if not sequence.is_decoding]
         chunks = self._schedule_decodes(decodes, reserve=self._prefill_share if prefills else 0)
-        room = self._max_batch_tokens - len(chunks)
+        room = self._max_batch_tokens - sum(chunk.num_tokens for chunk in chunks)
         if prefills:
             chunks += self._schedule_prefills(prefills, min(room, self._prefill_share) if chunks else room)
         return chunks
@@ -128,6 +128,10 @@ class Scheduler:
         if sequence.status is SequenceStatus.PAUSED:
             self._paused.remove(sequence)
             self._enqueue(sequence)
+
+    def cut(self, sequence: Sequence, num_tokens: int) -> None:
+        """Drop what a running sequence has in the cache behind its first ``num_tokens`` tokens: a draft that failed."""
+        self._kv.cut(sequence, num_tokens)
 
     def restart(self, sequence: Sequence) -> None:
         """Compute all tokens of a running sequence again."""
@@ -215,11 +219,17 @@ class Scheduler:
 
     def _schedule_decodes(self, decodes: list[Sequence], *, reserve: int) -> list[Chunk]:
         room = self._max_batch_tokens - reserve
-        if len(decodes) > room:
-            decodes = decodes[:room]
-            served = set(decodes)
-            self._running = [one for one in self._running if one not in served] + decodes
-        return [Chunk(sequence, 1) for sequence in decodes]
+        chunks = []
+        for sequence in decodes:
+            if room == 0:
+                break
+            num_tokens = min(room, sequence.num_pending_tokens)
+            chunks.append(Chunk(sequence, num_tokens))
+            room -= num_tokens
+        if len(chunks) < len(decodes):
+            served = [chunk.sequence for chunk in chunks]
+            self._running = [one for one in self._running if one not in set(served)] + served
+        return chunks
 
     def _schedule_prefills(self, prefills: list[Sequence], room: int) -> list[Chunk]:
         chunks = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from interlock.core.engine import EngineRequest
+from interlock.engine.draft_rates import Rates
 from interlock.engine.penalties import PenaltyState
 
 if TYPE_CHECKING:
@@ -34,9 +35,11 @@ class Sequence:
     token_ids: prompt, then output. slot: where the runner keeps its cache, while running.
     num_computed_tokens: how many of ``token_ids`` are in that cache; going back to 0 replays prompt and
         committed output, and nothing else of the sequence changes.
+    num_new_tokens: how many of ``token_ids`` its last step added, forced ones included.
     num_cached_tokens: prompt tokens that were in the cache already when it first ran, ``None`` before that.
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
+    draft_rates: how often each method of guessing ahead was right here, by its name.
     """
 
     request: EngineRequest
@@ -49,9 +52,11 @@ class Sequence:
     penalties: PenaltyState | None = None
     slot: int | None = None
     num_computed_tokens: int = 0
+    num_new_tokens: int = 1
     num_cached_tokens: int | None = None
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
+    draft_rates: dict[str, Rates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.token_ids.extend(self.request.prompt_ids)
@@ -73,8 +78,13 @@ class Sequence:
 
     @property
     def num_pending_tokens(self) -> int:
-        """Tokens not yet in the cache: 1 while decoding, more while prefilling or replaying."""
+        """Tokens not yet in the cache."""
         return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def is_decoding(self) -> bool:
+        """All but what its last step added is in the cache; else it is prefilling or replaying."""
+        return self.num_pending_tokens <= self.num_new_tokens
 
     @property
     def order(self) -> tuple[int, int]:

@@ -21,6 +21,9 @@ class StepStats:
     num_prompt_tokens: int = 0
     num_cached_tokens: int = 0
     num_generated_tokens: int = 0
+    num_forced_tokens: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
     num_preempted: int = 0
     num_resumed: int = 0
     step_s: float = 0.0

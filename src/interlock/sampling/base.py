@@ -22,6 +22,8 @@ class SamplingRow:
     mask: int32 [ceil(vocab_size/32)], bit 1 = allowed, tail bits zero; ``None`` allows every id below
         ``vocab_size``.
     output_counts: id -> times generated so far (frequency and presence penalty).
+    draft: the id that stands behind this row in the batch as a guess; the next row is looked at only if this id is
+        chosen. ``None``: there is none.
     seen: ids in prompt or output (repetition penalty), int32 [n], no duplicates; ``None`` if not needed.
     """
 
@@ -31,12 +33,14 @@ class SamplingRow:
     mask: NDArray[np.int32] | None = None
     output_counts: Mapping[int, int] = field(default_factory=dict)
     seen: NDArray[np.int32] | None = None
+    draft: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """The token chosen for a row. ``error`` is a code of ``errors.CATALOG`` (``no_token_allowed``,
-    ``sampling_failed``) when none could be chosen; ``token_id`` is then -1."""
+    ``sampling_failed``) when none could be chosen; ``token_id`` is then -1. It is also -1, without an error, for a
+    row behind a draft that was not chosen."""
 
     token_id: int
     logprob: TokenLogprob | None = None

@@ -31,6 +31,7 @@ from interlock.sampling.truncation import truncated
 
 # Below this, differences that float32 logits can show are decided anyway, and 1/temperature stays finite.
 GREEDY_BELOW = 1e-5
+UNREACHED = Choice(token_id=-1)
 _BLOCK = 256
 
 
@@ -57,8 +58,18 @@ def select(logits: Logits, row: SamplingRow) -> Choice:
 
 
 def select_rows(logits: Iterable[Logits], rows: Sequence[SamplingRow]) -> tuple[Choice, ...]:
-    """``select`` for each row. Raises ``ValueError`` where there are not as many logits as rows."""
-    return tuple(select(values, row) for values, row in zip(logits, rows, strict=True))
+    """``select`` for each row, in order; ``UNREACHED`` for rows behind a draft that was not chosen.
+
+    A draft counts exactly when it is the row's own choice, so drafts change nothing in what is chosen.
+    Raises ``ValueError`` where there are not as many logits as rows.
+    """
+    choices: list[Choice] = []
+    is_reached = True
+    for values, row in zip(logits, rows, strict=True):
+        choice = select(values, row) if is_reached else UNREACHED
+        is_reached = row.draft is None or choice.token_id == row.draft
+        choices.append(choice)
+    return tuple(choices)
 
 
 def _unmasked_argmax(values: Logits, row: SamplingRow) -> int | None:

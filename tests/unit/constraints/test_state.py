@@ -33,7 +33,7 @@ def allowed(row: np.ndarray) -> set[int]:
 
 
 def mask(state: ConstraintState) -> set[int] | None:
-    row = MaskBatch(1, SIZE).fill([state])[0]
+    row = MaskBatch(1, SIZE).fill([state])[0][0]
     return None if row is None else allowed(row)
 
 
@@ -126,7 +126,7 @@ def test_a_batch_fills_every_row_and_a_failure_stays_in_its_row(name: str) -> No
     batch = MaskBatch(len(states), SIZE, threads=2)
     for _ in range(2):
         masks = batch.fill(states)
-        found = [None if row is None else allowed(row) for row in masks]
+        found = [None if row is None else allowed(row) for (row,) in masks]
         assert found == [{97}, set(), {101}, None, None, STOPS, {101}, set()]
     assert failed.error is not None
     assert batch.fill([]) == []
@@ -134,7 +134,7 @@ def test_a_batch_fills_every_row_and_a_failure_stays_in_its_row(name: str) -> No
 
 def test_an_error_while_filling_stays_in_its_row() -> None:
     states = [ConstraintState(matcher([1])), ConstraintState(matcher(["error"])), ConstraintState(matcher([2]))]
-    found = [allowed(row) for row in MaskBatch(3, SIZE).fill(states) if row is not None]
+    found = [allowed(row) for (row,) in MaskBatch(3, SIZE).fill(states) if row is not None]
     assert found == [{1}, set(), {2}]
     assert [state.error for state in states] == [None, "the grammar says so", None]
 

@@ -122,7 +122,7 @@ def test_a_step_that_breaks_costs_its_requests_and_the_worker_goes_on(bench, mon
     with monkeypatch.context() as patch:
         script = [
             submit("a", max_tokens=99),
-            lambda: patch.setattr(b.core, "_sampling_rows", lambda _: 1 // 0),
+            lambda: patch.setattr(b.core._execution, "_rows", lambda _: 1 // 0),
             patch.undo,
             submit("b"),
             Shutdown(60.0),

@@ -71,7 +71,8 @@ class Matcher(Protocol):
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
         """Longest legal prefix of ``draft`` and its masks, in one traversal, into ``rows`` (at least
-        ``len(draft) + 1`` rows). State is unchanged, also when it raises."""
+        ``len(draft) + 1`` rows). State is unchanged, also when it raises. A draft harms nobody: a token after
+        which the mask cannot be computed counts as illegal here; only the first mask raises ``MatcherError``."""
         ...
 
     @property

@@ -6,6 +6,7 @@ For tests of the engine and of what stands around matchers. A grammar is JSON: a
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 
@@ -115,18 +116,20 @@ class FakeMatcher:
         self._check()
         probe = self.clone()
         forced: list[int] = []
-        while len(following := probe._next_ids()) == 1 and not probe.is_accepting:
+        while len(following := probe._next_ids()) == 1 and not probe._is_open:
             forced += following
             probe.accept(forced[-1])
         return forced
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
-        num_valid = self.validate(draft)
+        self.fill(rows[0])
         probe = self.clone()
-        for index in range(num_valid + 1):
-            if index:
-                probe.accept(draft[index - 1])
-            probe.fill(rows[index])
+        num_valid = 0
+        with contextlib.suppress(MatcherError):
+            for token_id in draft:
+                probe.accept(token_id)
+                probe.fill(rows[num_valid + 1])
+                num_valid += 1
         return DraftPlan(num_valid=num_valid, rows=rows[: num_valid + 1])
 
     def parallel_filler(self, threads: int) -> None:  # noqa: ARG002 - the protocol's
@@ -138,6 +141,11 @@ class FakeMatcher:
 
     def close(self) -> None:
         self._error = self._error or "closed"
+
+    @property
+    def _is_open(self) -> bool:
+        """More than one id may follow, or none can be told."""
+        return self.is_accepting or _ERROR in self._next_ids()
 
     @property
     def _ended(self) -> bool:

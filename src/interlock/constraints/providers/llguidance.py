@@ -197,19 +197,8 @@ class LLGuidanceMatcher:
         return tokens
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
-        self._check()
-        num_valid = 0
-        try:
-            self.fill(rows[0])
-            for token_id in draft:
-                if self._ended or not bitmask.is_allowed(rows[num_valid], token_id):
-                    break
-                self.accept(token_id)
-                num_valid += 1
-                self.fill(rows[num_valid])
-        finally:
-            if self._error is None:
-                self.rollback(num_valid)
+        self.fill(rows[0])
+        num_valid = self._plan_behind(draft, rows) if draft and not self._ended else 0
         return DraftPlan(num_valid=num_valid, rows=rows[: num_valid + 1])
 
     def parallel_filler(self, threads: int) -> ParallelFiller:
@@ -225,6 +214,20 @@ class LLGuidanceMatcher:
     def close(self) -> None:
         self._error = self._error or "closed"
         self._native = None
+
+    def _plan_behind(self, draft: Sequence[int], rows: NDArray[np.int32]) -> int:
+        """Fill the rows behind the first on a copy, which takes the errors with it."""
+        probe = self.clone()
+        num_valid = 0
+        with contextlib.suppress(MatcherError):
+            for token_id in draft:
+                if probe._ended or not bitmask.is_allowed(rows[num_valid], token_id):
+                    break
+                probe.accept(token_id)
+                probe.fill(rows[num_valid + 1])
+                num_valid += 1
+        probe.close()
+        return num_valid
 
     def _validate_text(self, token_ids: list[int]) -> int:
         if not token_ids or self._call("is_stopped"):

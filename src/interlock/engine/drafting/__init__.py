@@ -1,0 +1,1 @@
+"""Guessing the next tokens, and knowing when that pays."""

@@ -1,0 +1,89 @@
+"""One forward pass: launch it, fill the masks while it runs, select."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+
+from interlock.constraints.mask_batch import MaskBatch
+from interlock.engine.batch import Draft, sampling_rows, step_batch
+from interlock.engine.scheduler import Chunk
+from interlock.engine.sequence import Sequence
+from interlock.engine.step_stats import StepStats
+from interlock.runners.base import ModelRunner, StepBatch
+from interlock.sampling.base import Choice, SamplingRow
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What a pass says about a sequence whose next token was wanted.
+
+    draft: the tokens that the pass computed behind the known ones. num_usable: how many of them have a mask behind
+    them. choices: one for each of those, and one before the first.
+    """
+
+    sequence: Sequence
+    draft: Draft
+    num_usable: int
+    choices: Seq[Choice]
+
+
+class Execution:
+    """max_draft_tokens: most tokens of one draft."""
+
+    def __init__(
+        self,
+        runner: ModelRunner,
+        vocab_size: int,
+        stats: StepStats,
+        *,
+        max_draft_tokens: int,
+        mask_threads: int,
+    ) -> None:
+        self._runner = runner
+        self._vocab_size = vocab_size
+        self._stats = stats
+        max_rows = runner.info.num_slots * (1 + max_draft_tokens)
+        self._masks = MaskBatch(max_rows, vocab_size, threads=mask_threads)
+
+    def run(self, chunks: Seq[Chunk], drafts: Seq[Draft]) -> list[Block]:
+        """Compute ``chunks`` with their ``drafts`` behind them. Afterwards the caches hold both.
+
+        Raises ``ForwardError``; then the caches of these sequences hold nothing.
+        """
+        sampled = [
+            (chunk.sequence, draft) for chunk, draft in zip(chunks, drafts, strict=True) if chunk.needs_logits
+        ]
+        with self._stats.timed("forward_s"):
+            choices, sizes = self._forward(step_batch(chunks, drafts), sampled)
+        for chunk in chunks:
+            chunk.sequence.num_computed_tokens += chunk.num_tokens
+        blocks, start = [], 0
+        for (sequence, draft), num_usable in zip(sampled, sizes, strict=True):
+            blocks.append(Block(sequence, draft, num_usable, choices[start : start + num_usable + 1]))
+            start += len(draft) + 1
+        return blocks
+
+    def _forward(self, batch: StepBatch, sampled: Seq[tuple[Sequence, Draft]]) -> tuple[Seq[Choice], list[int]]:
+        """A choice for each row, and how many draft tokens of each of ``sampled`` are usable."""
+        forward = self._runner.launch(batch)
+        if not sampled:
+            forward.discard()
+            return (), []
+        try:
+            with self._stats.timed("mask_s"):
+                rows, sizes = self._rows(sampled)
+        except BaseException:
+            forward.discard()  # no pass may outlive its step
+            raise
+        return forward.select(rows).choices, sizes
+
+    def _rows(self, sampled: Seq[tuple[Sequence, Draft]]) -> tuple[list[SamplingRow], list[int]]:
+        """The rows of all, and how many draft tokens of each are usable."""
+        masks = self._masks.fill(
+            [sequence.constraint for sequence, _ in sampled], [draft for _, draft in sampled]
+        )
+        rows: list[SamplingRow] = []
+        for (sequence, draft), own in zip(sampled, masks, strict=True):
+            rows += sampling_rows(sequence, draft, own, self._vocab_size)
+        return rows, [len(own) - 1 for own in masks]
