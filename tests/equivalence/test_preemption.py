@@ -170,7 +170,7 @@ def test_preempted_at_every_kth_step(
 @pytest.mark.parametrize("capabilities", [None, RunnerCapabilities()])
 @pytest.mark.parametrize("slots", [1, 2, 5])
 def test_turns_are_taken(compiler, expected, slots: int, fairness_tokens: int, capabilities):
-    outputs, core = run(compiler, slots=slots, fairness_tokens=fairness_tokens, capabilities=capabilities)
+    outputs, _ = run(compiler, slots=slots, fairness_tokens=fairness_tokens, capabilities=capabilities)
     assert told(outputs) == expected
 
 

@@ -15,6 +15,7 @@ from interlock.engine.ipc.messages import (
     Abort,
     ClientMessage,
     Outputs,
+    Pause,
     PhaseChanged,
     Prepare,
     Prepared,
@@ -23,9 +24,11 @@ from interlock.engine.ipc.messages import (
     StatsAnswer,
     StatsQuery,
     Submit,
+    Unpause,
     WorkerMessage,
 )
 from interlock.engine.restarts import RestartPolicy
+from interlock.engine.resumption import Resumption
 from interlock.engine.streams import Questions, Stream, Streams
 from interlock.engine.worker_process import WORKER_MODULE, WorkerProcess
 from interlock.errors import InterlockError
@@ -65,6 +68,7 @@ class LocalEngine:
         self._worker: WorkerProcess | None = None
         self._supervisor: asyncio.Task[None] | None = None
         self._streams = Streams()
+        self._resumption = Resumption(config.max_worker_deaths)
         self._preparing = Questions[Prepared]()
         self._asking_stats = Questions[EngineStats]()
         self._restarts = 0
@@ -107,20 +111,24 @@ class LocalEngine:
             await self._submit(stream)
             while True:
                 output = await stream.queue.get()
+                if stream.has_caught_up:
+                    self._unpause(stream)
                 yield output
                 if output.finish_reason is not None:
                     return
         finally:
-            if self._streams.is_open(stream):
+            if not stream.closed:
                 self._streams.close(stream)
                 if stream.submitted:
                     self._send(Abort((request.request_id,)))  # no await here: the reader may be cancelled
+                self._resume_next()
 
     async def abort(self, request_id: str) -> None:
         stream = self._streams.get(request_id)
         if stream is not None:
             self._streams.end(stream, "abort")
             self._send(Abort((request_id,)))
+            self._resume_next()
 
     async def stats(self) -> EngineStats:
         """The worker's counters; zeros, but for ``restarts``, while there is no worker that answers."""
@@ -156,9 +164,29 @@ class LocalEngine:
         except InterlockError as error:
             self._streams.end(stream, "error", error)
             return
-        if self._streams.is_open(stream):  # else it was aborted meanwhile
-            stream.submitted = True
-            self._send(Submit(request))
+        if not stream.closed:  # else it was aborted meanwhile
+            self._send_rest(stream)
+
+    def _send_rest(self, stream: Stream) -> None:
+        """Ask the worker for what of a stream is not delivered yet."""
+        try:
+            request = stream.rest_of_request()
+        except InterlockError as error:
+            self._streams.end(stream, "error", error)
+            return
+        stream.submitted = True
+        self._send(Submit(request))
+
+    def _resume_next(self) -> None:
+        """Go on with what earlier workers left behind, as far as it is its turn."""
+        while self._phase == "ready" and (stream := self._resumption.next()) is not None:
+            self._send_rest(stream)
+
+    def _unpause(self, stream: Stream) -> None:
+        stream.paused = False
+        if stream.submitted and not stream.closed:
+            self._send(Unpause((stream.request.request_id,)))
+        self._resume_next()
 
     async def _until_ready(self, timeout_s: float) -> None:
         try:
@@ -198,7 +226,10 @@ class LocalEngine:
                 await asyncio.sleep(delay_s)
         finally:
             self._enter("failed")  # unless it is stopping
-            self._fail_open("shutting_down", "the server is stopping")
+            if self._phase == "stopping":
+                self._fail_open(InterlockError("shutting_down", "the server is stopping"))
+            else:
+                self._fail_open(_worker_died())
 
     async def _run_worker(self) -> _Ended:
         """One worker from its start to its end."""
@@ -212,7 +243,7 @@ class LocalEngine:
             self._worker = None
             if self._phase != "stopping":
                 self._enter("restarting")
-                self._fail_open("worker_died", "the model worker stopped while this request ran")
+                self._leave_behind()
             await worker.close()
 
     async def _watch(self, worker: WorkerProcess) -> _Ended:
@@ -258,11 +289,14 @@ class LocalEngine:
     def _handle(self, message: WorkerMessage) -> None:
         match message:
             case Outputs(outputs=outputs):
-                for output in outputs:
-                    self._streams.deliver(output)
+                lagging = self._streams.deliver(outputs)
+                if lagging:
+                    self._send(Pause(tuple(stream.request.request_id for stream in lagging)))
+                self._resume_next()
             case Ready(context_tokens=context_tokens):
                 self._max_context_tokens = context_tokens
                 self._enter("ready")
+                self._resume_next()
             case PhaseChanged(phase=phase):
                 self._enter(phase)
             case Prepared(ticket=ticket):
@@ -279,9 +313,22 @@ class LocalEngine:
         else:
             self._settled.clear()
 
-    def _fail_open(self, code: str, message: str) -> None:
+    def _leave_behind(self) -> None:
+        """The worker has died: its streams wait for the next one, or end if they may be what killed it."""
+        failure = _worker_died()
+        for stream in self._resumption.worker_died(self._streams.submitted()):
+            self._streams.end(stream, "error", failure)
+        self._fail_questions(failure)
+
+    def _fail_open(self, failure: InterlockError) -> None:
         """End everything that a worker was working on."""
-        failure = InterlockError(code, message)
-        self._streams.fail_submitted(failure)
+        self._streams.fail_started(failure)
+        self._fail_questions(failure)
+
+    def _fail_questions(self, failure: InterlockError) -> None:
         self._preparing.fail_all(failure)
         self._asking_stats.fail_all(failure)
+
+
+def _worker_died() -> InterlockError:
+    return InterlockError("worker_died", "the model worker stopped while this request ran")

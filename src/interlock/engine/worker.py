@@ -70,7 +70,7 @@ def _serve(config: EngineConfig, endpoint: WorkerEndpoint) -> None:
         signal.signal(signal.SIGTERM, lambda _signal, _frame: loop.shut_down(_TERMINATE_DRAIN_S))
         endpoint.send(
             Ready(
-                context_tokens=runner.info.context_tokens,
+                context_tokens=core.context_tokens,
                 num_slots=runner.info.num_slots,
                 vocab_size=tokenizer.vocabulary.size,
                 runner=runner.info.name,

@@ -17,12 +17,14 @@ from interlock.engine.ipc.messages import (
     Abort,
     ClientMessage,
     Outputs,
+    Pause,
     Prepare,
     Prepared,
     Shutdown,
     StatsAnswer,
     StatsQuery,
     Submit,
+    Unpause,
 )
 from interlock.engine.wakeup import Wakeup
 from interlock.errors import InterlockError
@@ -81,6 +83,10 @@ class WorkerLoop:
             case Abort(request_ids=request_ids):
                 for request_id in request_ids:
                     self._core.abort(request_id)
+            case Pause(request_ids=request_ids):
+                self._core.pause(request_ids)
+            case Unpause(request_ids=request_ids):
+                self._core.unpause(request_ids)
             case Prepare(ticket=ticket, constraint=constraint):
                 compiling = self._compiler.prepare(constraint)
                 compiling.add_done_callback(lambda future: self._on_prepared(ticket, future))

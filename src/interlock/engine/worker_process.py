@@ -23,6 +23,9 @@ from interlock.engine.ipc.startup import Startup, encode_startup
 
 WORKER_MODULE = "interlock.engine.worker"
 
+_log = log.get(__name__)
+
+_HIGH_WATER_MARK = 10_000
 _HANDSHAKE_S = 60.0
 _LAST_WORDS_CHARS = 4000
 _LAST_WORDS_LINES = 12
@@ -36,7 +39,7 @@ class WorkerProcess:
         self._endpoint = f"ipc://{self._folder}/worker"
         self._context = zmq.asyncio.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        self._socket.set_hwm(0)  # the engine bounds what waits; outputs are always drained
+        self._socket.set_hwm(_HIGH_WATER_MARK)  # outputs that nobody takes then block the worker
         self._socket.bind(self._endpoint)
         self._process: Process | None = None
         self._pump: asyncio.Task[None] | None = None
@@ -70,9 +73,16 @@ class WorkerProcess:
         return decode_from_worker(await self._socket.recv())
 
     def send(self, message: ClientMessage) -> None:
-        """Send without waiting. Lost when the worker is dead, which ``wait`` tells."""
+        """Send without waiting. Lost when the worker is dead, which ``wait`` tells; one that has not taken the
+        messages before is ended."""
         sending = asyncio.ensure_future(self._socket.send(encode(message), zmq.NOBLOCK))
-        sending.add_done_callback(_ignore_result)
+        sending.add_done_callback(self._on_sent)
+
+    def _on_sent(self, sending: asyncio.Future[Any]) -> None:
+        if not sending.cancelled() and isinstance(sending.exception(), zmq.Again) and self._process is not None:
+            _log.error("the model worker takes no messages and is ended")
+            with suppress(ProcessLookupError):
+                self._process.kill()
 
     async def wait(self) -> int:
         """Until the started process has ended and all it printed was read: its exit status."""
@@ -84,15 +94,17 @@ class WorkerProcess:
 
     async def close(self) -> None:
         """End the process if it still runs, and free everything."""
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self.wait()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-        self._socket.close(linger=0)
-        self._context.term()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        try:
+            if self._process is not None:
+                with suppress(ProcessLookupError):
+                    self._process.kill()
+                await self.wait()
+                assert self._process.stdin is not None
+                self._process.stdin.close()
+        finally:  # also when this is cancelled
+            self._socket.close(linger=0)
+            self._context.term()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _create(self, *arguments: str) -> None:
         self._process = await asyncio.create_subprocess_exec(
@@ -107,11 +119,6 @@ class WorkerProcess:
             self._output = (self._output + text)[-_LAST_WORDS_CHARS:]
             sys.stderr.write(text)
             sys.stderr.flush()
-
-
-def _ignore_result(sent: asyncio.Future[Any]) -> None:
-    if not sent.cancelled():
-        sent.exception()
 
 
 def _log_level() -> str:

@@ -12,7 +12,7 @@ import msgspec
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineOutput, EnginePhase, EngineRequest, EngineStats
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):
@@ -82,6 +82,18 @@ class Abort(Message, frozen=True):
     request_ids: tuple[str, ...]
 
 
+class Pause(Message, frozen=True):
+    """Make no tokens for these requests until ``Unpause``: their readers lag. Unknown ids are ignored."""
+
+    request_ids: tuple[str, ...]
+
+
+class Unpause(Message, frozen=True):
+    """Go on with these requests; unknown ids are ignored."""
+
+    request_ids: tuple[str, ...]
+
+
 class Prepare(Message, frozen=True):
     """Compile and cache."""
 
@@ -102,4 +114,4 @@ class Shutdown(Message, frozen=True):
 
 
 WorkerMessage = Hello | PhaseChanged | Ready | Outputs | Prepared | StatsAnswer
-ClientMessage = Submit | Abort | Prepare | StatsQuery | Shutdown
+ClientMessage = Submit | Abort | Pause | Unpause | Prepare | StatsQuery | Shutdown

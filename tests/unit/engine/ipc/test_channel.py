@@ -39,6 +39,7 @@ REQUEST = EngineRequest(
     priority=-1,
     deadline_s=1.5,
     report_accepting=True,
+    resume_ids=(5, 6),
 )
 OUTPUT = EngineOutput(
     request_id="r",
@@ -61,6 +62,8 @@ FROM_WORKER = [
 FROM_CLIENT = [
     messages.Submit(REQUEST),
     messages.Abort(("r", "s")),
+    messages.Pause(("r",)),
+    messages.Unpause(("r",)),
     messages.Prepare(5, CONSTRAINT),
     messages.StatsQuery(6),
     messages.Shutdown(1.5),
@@ -103,7 +106,9 @@ def test_hello_of_this_version_passes():
 
 
 def test_hello_of_another_version_names_both():
-    with pytest.raises(ProtocolError, match=r"interlock 9\.9.*protocol 99.*speaks 1"):
+    with pytest.raises(
+        ProtocolError, match=rf"interlock 9\.9.*protocol 99.*speaks {messages.PROTOCOL_VERSION}"
+    ):
         check_hello(messages.Hello(99, "9.9", 42))
 
 
