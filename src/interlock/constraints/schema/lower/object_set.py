@@ -46,6 +46,12 @@ class _Layout:
     needed: int
     exists: list[int]
     counter: str
+    witness: int | None  # a bit beside the names: an undeclared key showed what must exist, and counts as one
+
+    @property
+    def width(self) -> int:
+        """Bits that count as one key each."""
+        return len(self.bits) + (self.witness is not None)
 
 
 def _layout(keys: Keys) -> _Layout | None:
@@ -56,7 +62,12 @@ def _layout(keys: Keys) -> _Layout | None:
     first = [name for name in in_order if name in keys.unit.need]
     second = [name for name in in_order if name in involved and name not in keys.unit.need]
     third = [name for name in in_order if name not in keys.unit.need and name not in involved]
-    available = _BITS - len(keys.exists) - (_COUNTER_BITS if keys.counts and keys.others else 0)
+    shows = bool(keys.exists and keys.counts and keys.others)
+    if shows and len(keys.exists) > 1:
+        raise RefusedError(
+            "a count of keys beside several negated additionalProperties", keyword="minProperties"
+        )
+    available = _BITS - shows - len(keys.exists) - (_COUNTER_BITS if keys.counts and keys.others else 0)
     must = first + second + (third if keys.counts else [])
     if len(must) > available:
         if keys.groups or keys.exists or keys.counts:
@@ -66,12 +77,12 @@ def _layout(keys: Keys) -> _Layout | None:
         return None
     names = (first + second + third)[:available]
     bits = {name: index for index, name in enumerate(names)}
-    used = len(names)
+    used = len(names) + shows
     exists = list(range(used, used + len(keys.exists)))
     counter = (
         f"[{used + len(exists)}:{used + len(exists) + _COUNTER_BITS}]" if keys.counts and keys.others else ""
     )
-    return _Layout(bits, len(first), exists, counter)
+    return _Layout(bits, len(first), exists, counter, len(names) if shows else None)
 
 
 @dataclass(slots=True)
@@ -132,15 +143,23 @@ class _SetWriter:
                     if not self.options.guards:
                         # a repeated key has its last value: after a witness, only witnesses may use such keys
                         gate += [f"bit_clear({self.layout.exists[i]})" for i, _ in witnesses if i not in shown]
-                    effect = when.set_bits(self.layout.exists[index] for index in shown)
-                    if self.layout.counter:
-                        if shown:
-                            raise RefusedError(
-                                "a count of keys beside a negated additionalProperties", keyword="minProperties"
-                            )
-                        effect = f"incr({self.layout.counter})"
-                    out.append((f"{self.pairs.of(region, kind)} @t@::{effect}", when.all_of(gate)))
+                    pair = self.pairs.of(region, kind)
+                    out += [
+                        (f"{pair} @t@::{effect}", when.all_of([*gate, condition]))
+                        for effect, condition in self._counted([self.layout.exists[i] for i in shown])
+                    ]
         return out
+
+    def _counted(self, shown: list[int]) -> list[tuple[str, str]]:
+        """Effects of an undeclared key that shows what the bits ``shown`` ask for: one function cannot set a bit and
+        count, so the first such key counts by a bit of its own."""
+        if not self.layout.counter:
+            return [(when.set_bits(shown), when.TRUE)]
+        count = f"incr({self.layout.counter})"
+        witness = self.layout.witness
+        if not shown or witness is None:
+            return [(count, when.TRUE)]
+        return [(when.set_bits([witness, *shown]), f"bit_clear({witness})"), (count, when.has_all(shown))]
 
     def _regions(self, keys: Lang) -> list[tuple[Lang, list[int]]]:
         """``keys`` split by the languages of ``exists``."""
@@ -204,7 +223,7 @@ class _SetWriter:
         if low <= len(self.keys.unit.need) or (self.keys.others and self.options.guards):
             return when.TRUE
         missing = low - (len(self.keys.named) - position) - bool(self.keys.others)
-        return f"bit_count_ge([0:{len(self.layout.bits)}], {missing})" if missing > 0 else when.TRUE
+        return f"bit_count_ge([0:{self.layout.width}], {missing})" if missing > 0 else when.TRUE
 
     @property
     def any_order(self) -> bool:
@@ -257,15 +276,15 @@ class _SetWriter:
     def _at_least(self, low: int) -> str:
         """Named keys and undeclared ones together. A repeated undeclared key is one key, so without a guard only the
         first of them counts."""
-        named = f"[0:{len(self.layout.bits)}]"
+        named = f"[0:{self.layout.width}]"
         if low > _MAX_COUNT:
             raise RefusedError(
                 f"more than {_MAX_COUNT} keys to count", keyword="minProperties", too_complex=True
             )
-        most = min(low, len(self.layout.bits))
+        most = min(low, self.layout.width)
         if not self.layout.counter:
             return f"bit_count_ge({named}, {low})"
-        others = low if self.options.guards else 1
+        others = low if self.options.guards else int(self.layout.witness is None)
         if most + others < low:
             raise RefusedError(
                 "undeclared keys may repeat, so only a check while generating could count them",
@@ -279,7 +298,7 @@ class _SetWriter:
                 ]
             )
             for count in range(others + 1)
-            if low - count <= len(self.layout.bits)
+            if low - count <= self.layout.width
         )
 
     def _room(self, name: str | None) -> str:
@@ -288,8 +307,8 @@ class _SetWriter:
         if unit.high is None or not self.keys.counts or (name is not None and name in unit.need):
             return when.TRUE
         free = unit.high - len(unit.need)
-        optional = len(self.layout.bits) - self.layout.needed
-        named = f"[{self.layout.needed}:{len(self.layout.bits)}]"
+        optional = self.layout.width - self.layout.needed
+        named = f"[{self.layout.needed}:{self.layout.width}]"
         if free <= 0:
             return when.FALSE
         if not self.layout.counter:
