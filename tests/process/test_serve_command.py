@@ -65,8 +65,31 @@ def worker_of(process: subprocess.Popen[str]) -> psutil.Process:
     )
 
 
-def test_worker_death_ends_streams_with_an_error_and_the_next_request_works(demo_model: Path) -> None:
+def test_a_stream_survives_the_death_of_its_worker_without_a_character_lost_or_repeated(
+    demo_model: Path,
+) -> None:
     with serve(demo_model, "--served-name", "m") as (process, url):
+        body = ask(max_tokens=80, logit_bias=FOR_EVER)
+        whole = httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60).json()["choices"][0]
+        text = ""
+        with httpx.stream(
+            "POST", f"{url}/v1/chat/completions", json={**body, "stream": True}, timeout=60
+        ) as response:
+            for line in response.iter_lines():
+                if not line.startswith("data: {"):
+                    continue
+                choice = json.loads(line[6:])["choices"][0]
+                text += choice["delta"].get("content") or ""
+                if text and text == choice["delta"].get("content"):
+                    worker_of(process).send_signal(signal.SIGKILL)
+
+        assert text == whole["message"]["content"]
+        assert choice["finish_reason"] == whole["finish_reason"] == "length"
+        assert httpx.get(f"{url}/health").json()["phase"] == "ready"
+
+
+def test_a_stream_that_is_not_resumed_ends_with_an_error_and_the_next_request_works(demo_model: Path) -> None:
+    with serve(demo_model, "--served-name", "m", "--max-worker-deaths", "1") as (process, url):
         body = ask(stream=True, max_tokens=800, logit_bias=FOR_EVER)
         with httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as response:
             events = (line[6:] for line in response.iter_lines() if line.startswith("data: "))

@@ -56,7 +56,7 @@ class KVCacheManager:
         coming = worth_it - 1
         for slot in self._slots:
             holder = slot.holder
-            if holder is not None and holder.num_pending_tokens > 1 and holder.order < sequence.order:
+            if holder is not None and not holder.is_decoding and holder.order < sequence.order:
                 known = holder.token_ids
                 coming = max(coming, common_prefix(known, sequence.token_ids, min(limit, len(known))))
         if coming < worth_it:
