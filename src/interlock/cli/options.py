@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from interlock import env
+from interlock.cli.speculative import SpeculativeType
 from interlock.config import (
     EngineConfig,
     FakeConfig,
@@ -54,6 +55,33 @@ ENGINE = (
     click.option(
         "--max-waiting", default=256, show_default=True, type=click.IntRange(0), help="Length of the queue."
     ),
+    click.option(
+        "--max-kv-tokens",
+        default=0,
+        show_default=True,
+        type=click.IntRange(0),
+        help="Tokens of all sequences together; 0: what the slots hold.",
+    ),
+    click.option(
+        "--prefix-cache/--no-prefix-cache",
+        default=True,
+        show_default=True,
+        help="Reuse what an earlier request computed.",
+    ),
+    click.option(
+        "--fairness-tokens",
+        default=512,
+        show_default=True,
+        type=click.IntRange(0),
+        help="Tokens until a request gives its slot to one that waits; 0: never.",
+    ),
+    click.option(
+        "--max-worker-deaths",
+        default=2,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Worker deaths that a request may be in flight in until it is not resumed again.",
+    ),
     click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores."),
     click.option("--gpu-layers", default=0, show_default=True, help="Layers on the GPU; -1: all."),
     click.option(
@@ -69,6 +97,19 @@ ENGINE = (
         show_default=True,
         type=click.Choice(["auto", "xllamacpp", "llama-cpp-python"]),
         help="Which package brings llama.cpp.",
+    ),
+    click.option(
+        "--forced-tokens/--no-forced-tokens",
+        default=True,
+        show_default=True,
+        help="Take what a grammar forces without sampling it.",
+    ),
+    click.option(
+        "--speculative-config",
+        "speculative",
+        default=None,
+        type=SpeculativeType(),
+        help='Guess tokens ahead: JSON like {"method": "ngram", "num_speculative_tokens": 5}, or off.',
     ),
     click.option("--runner", default="llama_cpp", show_default=True, type=click.Choice(["llama_cpp", "fake"])),
     click.option(

@@ -18,6 +18,7 @@ from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.registry import create_provider
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
+from interlock.engine.drafting.registry import create_speculator
 from interlock.engine.ipc.endpoint import WorkerEndpoint
 from interlock.engine.ipc.messages import PROTOCOL_VERSION, Hello, PhaseChanged, Ready
 from interlock.engine.ipc.startup import decode_startup
@@ -60,12 +61,15 @@ def _serve(config: EngineConfig, endpoint: WorkerEndpoint) -> None:
     endpoint.send(PhaseChanged("loading_model"))
     tokenizer = _tokenizer(config)
     runner = create_runner(config, tokenizer)
+    speculator = create_speculator(config, runner.info, tokenizer, create_runner)
     compiler = _compiler(config, tokenizer)
     try:
         endpoint.send(PhaseChanged("warming_up"))
         _warm_up(runner)
         wakeup = Wakeup()
-        core = EngineCore(runner, compiler, tokenizer.vocabulary, config, wake=wakeup.set)
+        core = EngineCore(
+            runner, compiler, tokenizer.vocabulary, config, speculator=speculator, wake=wakeup.set
+        )
         loop = WorkerLoop(endpoint, core, compiler, wakeup)
         signal.signal(signal.SIGTERM, lambda _signal, _frame: loop.shut_down(_TERMINATE_DRAIN_S))
         endpoint.send(
@@ -79,6 +83,8 @@ def _serve(config: EngineConfig, endpoint: WorkerEndpoint) -> None:
         loop.run()
     finally:
         compiler.close()
+        if speculator is not None:
+            speculator.close()
         runner.close()
 
 
