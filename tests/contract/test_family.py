@@ -7,11 +7,10 @@ without an error and keeps the contract of the request.
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
-import lzma
 import random
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jsonschema
@@ -20,8 +19,10 @@ import pytest
 
 from interlock.constraints.bitmask import num_words
 from interlock.constraints.lowering import lower
-from interlock.constraints.providers.base import Matcher, Provider
+from interlock.constraints.providers.base import Provider
 from interlock.constraints.providers.registry import create_provider
+from interlock.core.argument_syntax import NestedTagArguments
+from interlock.core.constraint import ConstraintSpec
 from interlock.core.events import (
     ParserEvent,
     ReasoningDelta,
@@ -33,100 +34,93 @@ from interlock.core.events import (
 from interlock.core.output_format import ChoiceFormat, JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import Tool, ToolChoice, ToolContext
+from interlock.errors import InterlockError
 from interlock.families.base import ModelFamily, Thinking
 from interlock.families.registry import FAMILIES
 from interlock.families.wire.constrain import constrain
 from interlock.families.wire.parse import StreamParser
 from interlock.families.wire.spell import spell_calls
-from interlock.tokenization.byte_tokenizer import byte_tokenizer
-from interlock.tokenization.hf import hf_tokenizer
 
-VOCABULARIES = {
-    "markers are tokens": byte_tokenizer(),
-    "markers are text": byte_tokenizer(("<|im_start|>", "<|im_end|>")),
-}
+Tokenizers = Callable[[ModelFamily], Tokenizer]
+
 WEATHER: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "city": {"enum": ["Oslo", "Århus", "</tool_call>"]},
+        "city": {"enum": ["Oslo", "Århus", "null", "<b>"]},
         "days": {"type": "integer", "minimum": 0, "maximum": 99},
+        "unit": {"enum": ["C", None, 3]},
     },
     "required": ["city"],
 }
 NOTE: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "text": {"type": "string", "maxLength": 6},
+        "text": {"type": "string", "maxLength": 9},
         "tags": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2},
+        "where": {
+            "type": "object",
+            "properties": {"line": {"type": ["integer", "null"]}, "file": {"type": "string", "maxLength": 3}},
+            "required": ["line"],
+        },
+        "flag": {"type": ["boolean", "string"], "maxLength": 6},
+        "any": {},
     },
 }
-SCHEMAS = {"get_weather": WEATHER, "note-2": NOTE}
+SCHEMAS = {"get_weather": WEATHER, "get_weather-2": NOTE}  # one name begins the other
 TOOLS = tuple(Tool(name=name, parameters=json.dumps(schema)) for name, schema in SCHEMAS.items())
 ANSWER: dict[str, Any] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-
-CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
-    "one": [("get_weather", {"city": "Oslo"})],
-    "marker in a value": [("get_weather", {"city": "</tool_call>", "days": 0})],
-    "parallel": [
-        ("note-2", {}),
-        ("note-2", {"text": 'a"\n', "tags": [True, False]}),
-        ("get_weather", {"city": "Oslo"}),
+CALLS: list[list[tuple[str, dict[str, Any]]]] = [
+    [("get_weather", {"city": "Oslo"})],
+    [("get_weather", {"unit": None, "city": "null", "days": 0})],
+    [
+        ("get_weather-2", {}),
+        ("get_weather-2", {"text": ' a"\\\n}', "tags": [True, False], "flag": "trues", "any": "x"}),
+        ("get_weather-2", {"where": {"file": "", "line": None}, "flag": False, "text": ""}),
+        ("get_weather", {"city": "Århus", "days": 7}),
     ],
-}
+]
+
+pytestmark = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 
 
-@pytest.fixture(params=VOCABULARIES, scope="module")
-def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    return VOCABULARIES[request.param]
+def spec_for(
+    family: ModelFamily, mode: Any, thinking: Thinking, output_format: OutputFormat, parallel: bool
+) -> Any:
+    tools = TOOLS if mode != "none" else ()
+    context = ToolContext(
+        effective_tools=tools,
+        callable_tools=tools,
+        tool_choice=ToolChoice(mode=mode),
+        parallel_tool_calls=parallel,
+        constrained=bool(tools),
+    )
+    return constrain(family, tools=context, output_format=output_format, thinking=thinking)
 
 
-@pytest.fixture(scope="module")
-def provider(tokenizer: Tokenizer) -> Provider:
-    return create_provider("llguidance", tokenizer)
+class Grammar:
+    """A compiled constraint over a vocabulary."""
 
-
-@pytest.fixture(params=FAMILIES, ids=lambda family: family.name)
-def family(request: pytest.FixtureRequest) -> ModelFamily:
-    found: ModelFamily = request.param
-    return found
+    def __init__(self, spec: ConstraintSpec, tokenizer: Tokenizer, provider: Provider) -> None:
+        self.tokenizer = tokenizer
+        self.compiled = provider.compile(lower(spec, tokenizer.special_tokens).grammar)
 
 
 class Turn:
     """A turn of one request, fed token by token to matcher and parser."""
 
-    def __init__(
-        self,
-        family: ModelFamily,
-        tokenizer: Tokenizer,
-        provider: Provider,
-        *,
-        mode: Any = "auto",
-        parallel: bool = True,
-        output_format: OutputFormat = TextFormat(),  # noqa: B008
-        thinking: Thinking = "none",
-    ) -> None:
-        tools = TOOLS if mode != "none" else ()
-        context = ToolContext(
-            effective_tools=tools,
-            callable_tools=tools,
-            tool_choice=ToolChoice(mode=mode),
-            parallel_tool_calls=parallel,
-            constrained=bool(tools),
-        )
-        spec = constrain(family, tools=context, output_format=output_format, thinking=thinking)
-        assert spec is not None
-        self.matcher: Matcher = provider.compile(lower(spec, tokenizer.special_tokens).grammar).matcher()
-        self._tokenizer = tokenizer
-        self._vocabulary = tokenizer.vocabulary
-        self._markers = [family.tool_calls.opener]
-        if family.reasoning is not None:
-            self._markers += [family.reasoning.close, family.reasoning.close]
-        self._spelling = {token_id: text for text, token_id in tokenizer.special_tokens.items()}
+    def __init__(self, family: ModelFamily, grammar: Grammar, thinking: Thinking) -> None:
+        self._tokenizer = grammar.tokenizer
+        self._vocabulary = self._tokenizer.vocabulary
+        self.matcher = grammar.compiled.matcher()
+        self._spelling = {token_id: text for text, token_id in self._tokenizer.special_tokens.items()}
         self._parser = StreamParser(
-            family, special_tokens=self._spelling, thinking=thinking, tools="parse" if tools else "ignore"
+            family, special_tokens=self._spelling, thinking=thinking, tools="parse", declared=TOOLS
         )
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._row = np.zeros(num_words(self._vocabulary.size), np.int32)
+        self._markers = [family.tool_calls.opener or family.tool_calls.bare]
+        if family.reasoning is not None:
+            self._markers += [family.reasoning.close, family.reasoning.close]
         self.events: list[ParserEvent] = []
 
     def allowed(self) -> list[int]:
@@ -141,21 +135,25 @@ class Turn:
         else:
             self.events += self._parser.push_text(self._decoder.decode(self._vocabulary.tokens[token_id]))
 
+    def finish(self, *, truncated: bool = False) -> None:
+        self.events += self._parser.finish(truncated)
+
     def walk(self, chance: random.Random, limit: int) -> bool:
         """Random legal tokens; true if the turn ended by itself."""
         for _ in range(limit):
             allowed = self.allowed()
             stops = [token_id for token_id in allowed if token_id in self._vocabulary.stop_ids]
+            assert allowed
             if stops and (len(stops) == len(allowed) or chance.random() < 0.3):
-                self.events += self._parser.finish(truncated=False)
+                self.finish()
                 return True
             if chance.random() < 0.1 and self._push_marker(chance):
                 continue
             legal = [token_id for token_id in allowed if token_id not in stops]
             # strings, thoughts and lists end some day
-            closing = [token_id for token_id in legal if token_id >= 256 or token_id in b'"}]<']
-            self.push(chance.choice(closing if closing and chance.random() < 0.4 else legal))
-        self.events += self._parser.finish(truncated=True)
+            closing = [token_id for token_id in legal if token_id >= 256 or token_id in b'"}]<\n()=:']
+            self.push(chance.choice(closing if closing and chance.random() < 0.45 else legal))
+        self.finish(truncated=True)
         return False
 
     def _push_marker(self, chance: random.Random) -> bool:
@@ -167,119 +165,110 @@ class Turn:
             self.push(token_id)
         return True
 
-    def calls(self) -> list[tuple[str, str]]:
+    def calls(self) -> list[tuple[str, Any]]:
         starts = [event for event in self.events if isinstance(event, ToolCallStart)]
         ends = [event.index for event in self.events if isinstance(event, ToolCallEnd)]
         assert ends == list(range(len(starts)))[: len(ends)]
+        assert len({start.id for start in starts}) == len(starts)
         arguments = ["" for _ in starts]
         for event in self.events:
             if isinstance(event, ToolCallArguments):
                 arguments[event.index] += event.text
-        return [(start.name, arguments[start.index]) for start in starts[: len(ends)]]
+        return [(start.name, json.loads(arguments[start.index])) for start in starts[: len(ends)]]
 
     def text(self, kind: type[TextDelta | ReasoningDelta] = TextDelta) -> str:
         return "".join(event.text for event in self.events if isinstance(event, kind))
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize(
-    ("mode", "thinking", "before", "reasoning", "content"),
-    [
-        ("required", "none", "", "", ""),
-        ("required", "closed", "", "", ""),
-        ("required", "open", "a plan\n</think>\n\n", "a plan", ""),
-        ("required", "optional", "<think>\na plan\n</think>\n\n", "a plan", ""),
-        ("required", "optional", "", "", ""),
-        ("auto", "none", "Let me see <b>.\n", "", "Let me see <b>."),
-        ("auto", "none", "", "", ""),
-        ("auto", "optional", "<think>\n\n</think>\n\nOk\n", "", "Ok"),
-        ("auto", "open", "x</think>\n\n", "x", ""),
-    ],
-)
+def thinking_text(family: ModelFamily) -> str:
+    format_ = family.reasoning
+    if format_ is None:
+        return ""
+    return f"{format_.open}{format_.after_open}a plan{format_.before_close}{format_.close}{format_.resume}{format_.after_close}"
+
+
+def turn_text(family: ModelFamily, calls: list[tuple[str, dict[str, Any]]]) -> str:
+    """The calls of a turn, with all that the family writes around them."""
+    answer, syntax = family.answer, family.tool_calls
+    before = answer.open + answer.close if answer and answer.leads_always else ""
+    before += syntax.lead if syntax.always_leads else ""
+    return before + spell_calls(syntax, calls) + (answer.turn_close if answer else "")
+
+
+def is_expressible(family: ModelFamily, tokenizer: Tokenizer) -> bool:
+    """Nested tags need their mark to be a token; everything else is constrained in any vocabulary."""
+    syntax = family.tool_calls.arguments
+    return not isinstance(syntax, NestedTagArguments) or syntax.mark in tokenizer.special_tokens
+
+
 def test_what_the_family_writes_is_legal_and_read_back(
-    family: ModelFamily,
-    tokenizer: Tokenizer,
-    provider: Provider,
-    name: str,
-    mode: Any,
-    thinking: Thinking,
-    before: str,
-    reasoning: str,
-    content: str,
+    family: ModelFamily, family_tokenizer: Tokenizers
 ) -> None:
-    turn = Turn(family, tokenizer, provider, mode=mode, thinking=thinking)
-    # The marker inside a value is spelt with ordinary tokens, as a model may well do.
-    spelt = spell_calls(family.tool_calls, CALLS[name])
-    head, inside, tail = spelt.partition('"</tool_call>"')
-    ids = tokenizer.encode(before + head) + tokenizer.encode_text(inside) + tokenizer.encode(tail)
-    for token_id in ids:
-        turn.push(token_id)
-    assert turn.matcher.is_accepting
-    turn.events += turn._parser.finish(truncated=False)
-    assert [(called, json.loads(arguments)) for called, arguments in turn.calls()] == CALLS[name]
-    assert (turn.text(ReasoningDelta), turn.text()) == (reasoning, content)
+    tokenizer = family_tokenizer(family)
+    if not is_expressible(family, tokenizer):
+        return
+    provider = create_provider("llguidance", tokenizer)
+    thinkings: list[Thinking] = ["none"] if family.reasoning is None else ["optional", "closed"]
+    for mode, thinking in itertools.product(("required", "auto"), thinkings):
+        grammar = Grammar(spec_for(family, mode, thinking, TextFormat(), True), tokenizer, provider)
+        for calls in CALLS:
+            shown = calls[:1] if family.tool_calls.single else calls
+            body = turn_text(family, shown)
+            if thinking == "closed" and family.answer and family.answer.opened_by_prompt:
+                body = body.removeprefix(family.answer.open)
+            for before in {"", thinking_text(family) if thinking == "optional" else ""}:
+                turn = Turn(family, grammar, thinking)
+                for token_id in tokenizer.encode(before + body):
+                    turn.push(token_id)
+                assert turn.matcher.is_accepting
+                turn.finish()
+                assert turn.calls() == shown
+                assert (turn.text(ReasoningDelta), turn.text()) == ("a plan" if before else "", "")
 
 
-REQUESTS: Sequence[dict[str, Any]] = (
-    {"mode": "required"},
-    {"mode": "required", "parallel": False, "thinking": "optional"},
-    {"mode": "auto", "thinking": "open"},
-    {"mode": "auto", "output_format": JsonSchemaFormat(schema=json.dumps(ANSWER)), "thinking": "optional"},
-    {"mode": "none", "output_format": JsonSchemaFormat(schema=json.dumps(ANSWER)), "thinking": "open"},
-    {"mode": "none", "output_format": ChoiceFormat(choices=("\na", " b", "c")), "thinking": "optional"},
+REQUESTS: Sequence[tuple[str, bool, OutputFormat, Thinking]] = (
+    ("required", True, TextFormat(), "optional"),
+    ("required", False, TextFormat(), "closed"),
+    ("auto", True, TextFormat(), "open"),
+    ("auto", True, JsonSchemaFormat(schema=json.dumps(ANSWER)), "optional"),
+    ("none", True, JsonSchemaFormat(schema=json.dumps(ANSWER)), "open"),
+    ("none", True, ChoiceFormat(choices=("\na", " b", "c")), "closed"),
 )
 
 
-@pytest.mark.parametrize("request_", REQUESTS, ids=lambda request_: "-".join(map(str, request_.values()))[:40])
 def test_whatever_the_grammar_lets_through_keeps_the_contract(
-    family: ModelFamily, tokenizer: Tokenizer, provider: Provider, request_: dict[str, Any]
+    family: ModelFamily, family_tokenizer: Tokenizers
 ) -> None:
+    tokenizer = family_tokenizer(family)
+    if not is_expressible(family, tokenizer):
+        with pytest.raises(InterlockError, match="to be a token of the vocabulary"):
+            lower(spec_for(family, "required", "none", TextFormat(), True), tokenizer.special_tokens)
+        return
+    provider = create_provider("llguidance", tokenizer)
     ended = 0
-    for seed in range(12):
-        turn = Turn(family, tokenizer, provider, **request_)
-        whole = turn.walk(random.Random(seed), limit=300)
-        ended += whole
-        calls = turn.calls()
-        for name, arguments in calls:
-            jsonschema.validate(json.loads(arguments), SCHEMAS[name])
-        if whole:
-            check_end(turn, calls, request_)
+    for mode, parallel, output_format, asked in REQUESTS:
+        thinking: Thinking = asked if family.reasoning else "none"
+        grammar = Grammar(spec_for(family, mode, thinking, output_format, parallel), tokenizer, provider)
+        for seed in range(3):
+            turn = Turn(family, grammar, thinking)
+            whole = turn.walk(random.Random(seed), limit=250)
+            ended += whole
+            for name, arguments in turn.calls():
+                jsonschema.validate(arguments, SCHEMAS[name])
+            if whole:
+                check_end(turn, mode, parallel, output_format)
     assert ended
 
 
-def check_end(turn: Turn, calls: list[tuple[str, str]], request: dict[str, Any]) -> None:
-    starts = [event for event in turn.events if isinstance(event, ToolCallStart)]
-    assert len(starts) == len(calls)
-    if request["mode"] == "required":
+def check_end(turn: Turn, mode: str, parallel: bool, output_format: OutputFormat) -> None:
+    calls = turn.calls()
+    assert len([event for event in turn.events if isinstance(event, ToolCallStart)]) == len(calls)
+    if mode == "required":
         assert calls
         assert not turn.text()
-    if not request.get("parallel", True):
-        assert len(calls) == 1
-    match request.get("output_format"):
-        case JsonSchemaFormat(schema=schema) if not calls:
-            jsonschema.validate(json.loads(turn.text()), json.loads(schema))
-        case ChoiceFormat(choices=choices):
-            assert turn.text() in choices
-
-
-@pytest.fixture(scope="module")
-def qwen3(shared: Path) -> tuple[Tokenizer, Provider]:
-    packed = (shared / "data/tokenizers/qwen3/tokenizer.json.xz").read_bytes()
-    tokenizer = hf_tokenizer(lzma.decompress(packed).decode(), turn_ends=["<|im_end|>"])
-    return tokenizer, create_provider("llguidance", tokenizer)
-
-
-@pytest.mark.parametrize(
-    ("mode", "before"),
-    [("required", "<think>\na plan\n</think>\n\n"), ("required", ""), ("auto", "Let me see.\n")],
-)
-def test_the_natural_tokens_of_a_real_vocabulary_are_legal(
-    family: ModelFamily, qwen3: tuple[Tokenizer, Provider], mode: Any, before: str
-) -> None:
-    tokenizer, provider = qwen3
-    for name in ("one", "parallel"):
-        turn = Turn(family, tokenizer, provider, mode=mode, thinking="optional")
-        for token_id in tokenizer.encode(before + spell_calls(family.tool_calls, CALLS[name])):
-            turn.push(token_id)
-        assert turn.matcher.is_accepting
-        assert [(called, json.loads(arguments)) for called, arguments in turn.calls()] == CALLS[name]
+    if not parallel:
+        assert len(calls) <= 1
+    if not calls and isinstance(output_format, JsonSchemaFormat):
+        jsonschema.validate(json.loads(turn.text()), json.loads(output_format.schema))
+    if not calls and isinstance(output_format, ChoiceFormat):
+        assert turn.text() in output_format.choices

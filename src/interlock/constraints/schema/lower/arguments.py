@@ -48,6 +48,9 @@ _READS_AS = {
     "object": r"^\s*\{",
     "array": r"^\s*\[",
 }
+_MAY_PAD = '" "?'
+"""The engine fails where a number that is an intersection of regexes can only be followed by a special token. A
+blank that readers ignore keeps another way open."""
 _JSON_TYPES: tuple[JsonType, ...] = ("number", "boolean", "null", "object", "array")
 
 
@@ -137,7 +140,8 @@ class _ParameterPairs(Pairs):
 
     def _typed(self, keys: Lang, value: Value) -> list[str]:
         strings = self.values.algebra.scalars(value).strings
-        close = symbols(self.writer, self.marks(self.tags.value_close))
+        parts = self.marks(self.tags.value_close)
+        close = f"{_MAY_PAD if parts[0][1] else ''} {symbols(self.writer, parts)}".strip()
         found = []
         by_word: dict[str, list[str]] = {}
         for kind, word in self.tags.types:
@@ -242,6 +246,9 @@ class NestedTagLowering(ValueLowering):
 
     def _scalars(self, scalars: Scalars) -> list[str]:
         return super()._scalars(scalars) if _no_strings(scalars) else self._text(scalars, frozenset())
+
+    def _numbers(self, scalars: Scalars) -> str:
+        return f"{super()._numbers(scalars)} {_MAY_PAD}"
 
     def _text(self, scalars: Scalars, beside: frozenset[str]) -> list[str]:
         """Scalars with strings among them. beside: other types that the schema allows here."""
