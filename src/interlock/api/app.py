@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from interlock import __version__
 from interlock.api import operations
+from interlock.api.anthropic.messages import routes as messages
 from interlock.api.auth import RequireKey
 from interlock.api.context import ApiContext, ReasoningField, Service
 from interlock.api.disconnect import ClientGone
@@ -53,7 +54,7 @@ def build_app(
         redirect_slashes=False,
         middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
     )
-    for module in (chat, models, operations):
+    for module in (chat, messages, models, operations):
         app.include_router(module.router(context))
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)

@@ -30,6 +30,9 @@ class Generation(Protocol):
         """What the caller should be told about how the request was read."""
         ...
 
+    @property
+    def num_prompt_tokens(self) -> int: ...
+
     def __aiter__(self) -> AsyncIterator[Event]: ...
 
     async def aclose(self) -> None:

@@ -20,6 +20,7 @@ from interlock.api.running import RunningRequest
 from interlock.api.sse import SSE, EventStream, StreamFormat
 from interlock.core.events import Event, Failed, Finished
 from interlock.core.request import GenerateRequest
+from interlock.errors import InterlockError
 
 
 class Call(Protocol):
@@ -42,18 +43,24 @@ R = TypeVar("R")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint(Generic[C]):
     """name: in metrics. read: a body, with the most nesting that it may have, to a call; runs in a thread for
-    large bodies. complete: the whole answer. stream: its encoded pieces; must not raise."""
+    large bodies. complete: the whole answer. stream: its encoded pieces; must not raise.
+    locate: what is wrong with a request, in the words of this endpoint; see ``Places``.
+    """
 
     name: str
     read: Callable[[bytes, int], C]
     complete: Callable[[RunningRequest, C], Awaitable[dict[str, Any]]]
     stream: Callable[[RunningRequest, C], AsyncGenerator[bytes, None]]
     stream_format: StreamFormat = SSE
+    locate: Callable[[C, InterlockError], InterlockError] = lambda _, error: error
 
     async def answer(self, request: Request, context: ApiContext) -> Response:
         async with RunningRequest(context, self.name) as running:
             call = await read_call(request, context, self.read)
-            return await (self._streamed if call.stream else self._whole)(request, context, running, call)
+            try:
+                return await (self._streamed if call.stream else self._whole)(request, context, running, call)
+            except InterlockError as error:
+                raise self.locate(call, error) from None
 
     async def _whole(self, request: Request, _: ApiContext, running: RunningRequest, call: C) -> Response:
         async def work() -> dict[str, Any]:

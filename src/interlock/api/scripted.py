@@ -60,6 +60,7 @@ class ScriptedGeneration:
         self.tools = service.tools
         self.notes = service.notes
         self._on_close = service.on_close
+        self.num_prompt_tokens = USAGE.prompt_tokens
         self.num_closes = 0
         self._events = self._play(script)
 

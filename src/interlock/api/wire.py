@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf
 
@@ -19,3 +19,13 @@ class Wire(BaseModel):
     Absent and ``null`` are the same."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+
+class WireInterlock(Wire):
+    """Our own options, on every endpoint that takes a schema; see ``core.request.JsonPolicy``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    open_objects: bool | None = None
+    property_order: Literal["declared", "any"] | None = None
+    whitespace: Literal["fixed", "flexible"] | None = None

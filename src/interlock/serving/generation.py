@@ -53,6 +53,7 @@ class Generation:
         notes: tuple[str, ...] = (),
     ) -> None:
         self.request_id = request.request_id
+        self.num_prompt_tokens = len(request.prompt_ids)
         self.tools = tools
         self.notes = notes
         self._engine = engine

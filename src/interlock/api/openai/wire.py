@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from interlock.api.json_body import KEPT, Shape
-from interlock.api.wire import Int, Number, Schema, Wire
+from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock
 
 
 class WireJsonSchema(Wire):
@@ -38,14 +38,6 @@ class WireStructuredOutputs(Wire):
 
 class WireStreamOptions(Wire):
     include_usage: bool | None = None
-
-
-class WireInterlock(Wire):
-    model_config = ConfigDict(extra="forbid")
-
-    open_objects: bool | None = None
-    property_order: Literal["declared", "any"] | None = None
-    whitespace: Literal["fixed", "flexible"] | None = None
 
 
 class WireGeneration(Wire):

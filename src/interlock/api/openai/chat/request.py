@@ -14,13 +14,11 @@ from interlock.api.openai.chat.tools import read_tool_choice, read_tools
 from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
 from interlock.api.openai.generation import (
     read_include_usage,
-    read_json_policy,
     read_num_answers,
     read_sampling,
-    read_stop,
-    validated,
 )
 from interlock.api.openai.output_format import read_output_format
+from interlock.api.reading import read_json_policy, read_stop, validated
 from interlock.core.request import GenerateRequest, ReasoningOptions
 from interlock.errors import InterlockError
 from interlock.serving.fan_out import fan_out
@@ -76,7 +74,7 @@ def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) 
         parallel_tool_calls=wire.parallel_tool_calls,
         tool_constraints=wire.tool_constraints,
         output_format=read_output_format(wire, max_nesting=max_nesting),
-        json_policy=read_json_policy(wire),
+        json_policy=read_json_policy(wire.interlock),
         sampling=read_sampling(wire, _logprobs(wire)),
         reasoning=_reasoning(wire, kwargs),
         max_tokens=_same(wire, "max_completion_tokens", "max_tokens"),

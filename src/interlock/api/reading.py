@@ -1,0 +1,37 @@
+"""Parts of reading a body that all endpoints have."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from interlock.api.validation import invalid_body
+from interlock.api.wire import WireInterlock
+from interlock.core.request import JsonPolicy
+from interlock.errors import InterlockError
+
+MAX_STOP_STRINGS = 16
+
+W = TypeVar("W", bound=BaseModel)
+
+
+def validated(model: type[W], data: dict[str, Any]) -> W:
+    """Raises ``InterlockError`` for the field that is wrong."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise invalid_body(error, data) from None
+
+
+def read_json_policy(wire: WireInterlock | None) -> JsonPolicy:
+    return JsonPolicy() if wire is None else JsonPolicy(**wire.model_dump())
+
+
+def read_stop(wire: str | list[str] | None, param: str = "stop") -> tuple[str, ...]:
+    stop = (wire,) if isinstance(wire, str) else tuple(wire or ())
+    if len(stop) > MAX_STOP_STRINGS:
+        raise InterlockError("invalid_value", f"{param} has more than {MAX_STOP_STRINGS} strings", param=param)
+    if "" in stop:
+        raise InterlockError("invalid_value", f"{param} must not have an empty string", param=param)
+    return stop
