@@ -21,7 +21,7 @@ class Limits:
     """
 
     alternatives: int = 400
-    work: int = 400_000
+    work: int = 200_000
     rules: int = 20_000
     schema_nodes: int = 250_000
     schema_depth: int = 200

@@ -22,6 +22,7 @@ CASES = {
     "iri": (["http://é.b/"], ["a b"]),
     "uri-template": (["http://e.com/{a}", "{?x*,y:3}", "a'b"], ["{a", "a b"]),
     "json-pointer": (["", "/a/b", "/~0~1", '/é"'], ["a", "/~2"]),
+    "regex": (["a+", "^[a-z0-9_]+$", "(?:a|b)*", "a{1,2}", "^(?!x)[^\\s]+$", ""], ["a(", "^(abc]", "*a", "a{2,1}", "[z-a]", "\\a"]),
     "relative-json-pointer": (["0", "1/a", "0#"], ["01", "-1", "/a"]),
 }  # fmt: skip
 
@@ -57,5 +58,5 @@ def test_ipv6_agrees_with_the_standard_library() -> None:
 
 def test_unknown_formats_are_annotations() -> None:
     assert language("foo-bar") is None
-    assert language("regex") is None
+    assert language("idn-hostname") is None
     assert all(language(name) is not None for name in PATTERNS)

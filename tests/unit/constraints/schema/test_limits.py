@@ -96,6 +96,12 @@ def test_an_unsatisfiable_schema_says_what_contradicts(schema, keywords) -> None
     assert {word for word in keywords if f"'{word}'" in problem.reason} == keywords, problem.reason
 
 
+def test_the_complement_of_a_partly_known_format_is_refused() -> None:
+    schema = {"type": "string", "not": {"format": "regex"}}
+    (problem,) = compile_schema(schema, SchemaOptions(), json_syntax(",", ":", flexible=False), "j").problems
+    assert (problem.keyword, problem.pointer) == ("format", "")
+
+
 def test_all_refusals_come_at_once() -> None:
     bad = {"type": "array", "uniqueItems": True}
     schema = {"properties": {"a": bad, "b": {"items": {**bad, "maxItems": 9}}}}

@@ -15,7 +15,7 @@ from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import accepts, is_empty
 from interlock.constraints.schema.text.nodes import And, Lang
 
-_MAX_CELLS = 64
+_MAX_CELLS = 40
 _MAX_COMPARED = 200
 
 

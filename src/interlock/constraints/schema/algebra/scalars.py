@@ -17,7 +17,7 @@ from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import is_empty
 from interlock.constraints.schema.text.ecma import search
 from interlock.constraints.schema.text.ecma_syntax import PatternError
-from interlock.constraints.schema.text.formats import language
+from interlock.constraints.schema.text.formats import APPROXIMATE, language
 from interlock.constraints.schema.text.nodes import Lang
 
 _BOTH = frozenset({False, True})
@@ -25,13 +25,15 @@ _BOTH = frozenset({False, True})
 
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """A set of scalar values. integer_only: numbers come from ``type: integer``, so none is written ``1.0``."""
+    """A set of scalar values. integer_only: numbers come from ``type: integer``, so none is written ``1.0``.
+    approximate: strings are a part of what is meant, so that the complement is not known."""
 
     null: bool
     bools: frozenset[bool]
     numbers: NumberSet
     strings: Lang
     integer_only: bool = field(default=False, compare=False)
+    approximate: bool = field(default=False, compare=False)
 
     def is_empty(self) -> bool:
         return not (self.null or self.bools or self.numbers) and is_empty(self.strings)
@@ -48,6 +50,7 @@ def both(left: Scalars, right: Scalars) -> Scalars:
         sets.intersect(left.numbers, right.numbers),
         lang.both(left.strings, right.strings),
         left.integer_only or right.integer_only,
+        left.approximate or right.approximate,
     )
 
 
@@ -58,10 +61,13 @@ def either(left: Scalars, right: Scalars) -> Scalars:
         sets.union(left.numbers, right.numbers),
         lang.either(left.strings, right.strings),
         left.integer_only and right.integer_only,
+        left.approximate or right.approximate,
     )
 
 
 def negate(scalars: Scalars) -> Scalars:
+    if scalars.approximate:
+        raise RefusedError("the negation of this format is not supported", keyword="format")
     return Scalars(
         not scalars.null,
         _BOTH - scalars.bools,
@@ -189,7 +195,8 @@ class ScalarAlgebra:
             out = Scalars(out.null, out.bools, numbers, out.strings, out.integer_only)
         if out.strings != lang.NONE:
             strings = lang.both(out.strings, self._string_keywords(schema))
-            out = Scalars(out.null, out.bools, out.numbers, strings, out.integer_only)
+            partial = self._options.format_mode == "assert" and schema.get("format") in APPROXIMATE
+            out = Scalars(out.null, out.bools, out.numbers, strings, out.integer_only, partial)
         return out
 
     def _string_keywords(self, schema: Schema) -> Lang:

@@ -25,7 +25,8 @@ from interlock.constraints.schema.text.nodes import Lang
 
 _BITS = 64
 _MAX_COUNT = 30
-_COUNTER_BITS = 6
+_COUNTER_BITS = 12
+_MAX_COUNTER = (1 << _COUNTER_BITS) - 2
 
 
 def write_set(
@@ -313,12 +314,12 @@ class _SetWriter:
             return when.FALSE
         if not self.layout.counter:
             return f"bit_count_lt({named}, {free})"
+        if not optional and free <= _MAX_COUNTER:
+            return f"lt({self.layout.counter}, {free})"
         if free > _MAX_COUNT:
             raise RefusedError(
                 f"more than {_MAX_COUNT} keys to count", keyword="maxProperties", too_complex=True
             )
-        if not optional:
-            return f"lt({self.layout.counter}, {free})"
         return when.any_of(
             when.all_of([f"eq({self.layout.counter}, {count})", f"bit_count_lt({named}, {free - count})"])
             for count in range(free)

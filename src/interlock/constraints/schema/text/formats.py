@@ -1,6 +1,6 @@
 """``format``: names whose strings are a regular language, as ECMA patterns of the whole string.
 
-Formats that are missing here (``regex``, ``idn-*``, unknown names) are annotations, and reported as such.
+Formats that are missing here (``idn-*``, unknown names) are annotations, and reported as such.
 """
 
 from __future__ import annotations
@@ -81,6 +81,33 @@ _VARSPEC = f"{_VARNAME}(:[1-9][0-9]{{0,3}}|\\*)?"
 _URI_TEMPLATE = f"([!#$&-;=?-\\[\\]_a-z~{_UCS}{_PRIVATE}]|%[0-9A-Fa-f]{{2}}|\\{{[+#./;?&=,!@|]?{_VARSPEC}(,{_VARSPEC})*\\}})*"
 _POINTER = "(/([^~/]|~[01])*)*".replace("[^~/]", "[\\0-.0-}\\x7f-\\u{10ffff}]")
 
+
+def _regex(depth: int) -> str:
+    """Regular expressions that every dialect reads alike, with groups nested up to ``depth``."""
+    ranges = "|".join(
+        f"{low}-[{low}-{last}]"
+        for first, last in (("a", "z"), ("A", "Z"), ("0", "9"))
+        for low in _between(first, last)
+    )
+    item = f"({ranges}|[^\\\\\\]\\[^&~|-]|\\\\[dDwWsSnrt\\\\\\]\\[^./-])"
+    char_class = f"\\[\\^?{item}+-?\\]"
+    atom = f"([^\\\\^$.*+?()\\[\\]{{}}|]|\\.|\\\\[dDwWsSnrt\\\\^$.*+?()\\[\\]{{}}|/]|{char_class})"
+    pairs = "|".join(f"{low},[{low}-9]" for low in range(1, 10))
+    bounds = f"\\{{([0-9]{{1,3}},?|0,[0-9]{{1,3}}|{pairs}|[1-9],[1-9][0-9]{{1,2}})\\}}"
+    quantifier = f"(([*+?]|{bounds})\\??)?"
+    expression = f"({atom}{quantifier}|[\\^$|]|\\\\[bB])*"
+    for _ in range(depth):
+        group = f"\\((\\?:)?{expression}\\){quantifier}|\\(\\?[=!]{expression}\\)"
+        expression = f"({atom}{quantifier}|[\\^$|]|\\\\[bB]|{group})*"
+    return expression
+
+
+def _between(first: str, last: str) -> str:
+    return "".join(chr(code) for code in range(ord(first), ord(last) + 1))
+
+
+APPROXIMATE: Final = frozenset({"regex"})  # only a part of the format's strings: their complement is unknown
+
 PATTERNS: Final[dict[str, str]] = {
     "date": _DATE,
     "time": _TIME,
@@ -97,6 +124,7 @@ PATTERNS: Final[dict[str, str]] = {
     "iri-reference": _uri(_UCS, _PRIVATE, relative=True),
     "uri-template": _URI_TEMPLATE,
     "json-pointer": _POINTER,
+    "regex": _regex(2),
     "relative-json-pointer": f"(0|[1-9][0-9]*)(#|{_POINTER})",
 }
 
