@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from interlock.config import EngineConfig
+from interlock.config import EngineConfig, SpeculativeConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
@@ -19,6 +19,7 @@ from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineOutput, EngineRequest, ThinkingBudget
 from interlock.core.sampling import SamplingParams
 from interlock.engine.core import EngineCore
+from interlock.engine.drafting.registry import create_speculator
 from interlock.runners.base import RunnerCapabilities
 from interlock.runners.fake import FakeRunner
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -99,7 +100,8 @@ def run(
         VOCABULARY.size, slots=slots, max_batch_tokens=budget, context_tokens=400, capabilities=capabilities
     )
     settings = EngineConfig(model=Path("none"), mask_threads=1, **config)
-    core = EngineCore(runner, compiler, VOCABULARY, settings)
+    speculator = create_speculator(settings, runner.info, TOKENIZER, lambda _config, _tokenizer: runner)
+    core = EngineCore(runner, compiler, VOCABULARY, settings, speculator=speculator)
     for request in requests():
         if only in (None, request.request_id):
             core.submit(request)
@@ -133,7 +135,14 @@ def told(outputs: Outputs) -> dict[str, list[Any]]:
 def expected(compiler: GrammarCompiler) -> dict[str, list[Any]]:
     solo: dict[str, list[Any]] = {}
     for request in requests():
-        outputs, _ = run(compiler, only=request.request_id, slots=1, prefix_cache=False, fairness_tokens=0)
+        outputs, _ = run(
+            compiler,
+            only=request.request_id,
+            slots=1,
+            prefix_cache=False,
+            fairness_tokens=0,
+            forced_tokens=False,
+        )
         solo |= told(outputs)
     return solo
 
@@ -164,6 +173,31 @@ def test_preempted_at_every_kth_step(
     )
     assert told(outputs) == expected
     assert core.stats().num_preempted > 12
+
+
+@pytest.mark.parametrize("forced_tokens", [True, False])
+@pytest.mark.parametrize("methods", [("ngram",), ("skeleton",), ("skeleton", "ngram")])
+@pytest.mark.parametrize(("slots", "budget"), [(12, 1024), (3, 64)])
+@pytest.mark.parametrize("every", [2, 5])
+def test_preempted_with_drafts_in_flight(
+    compiler, expected, every: int, slots: int, budget: int, methods, forced_tokens: bool
+):
+    def disturb(core: EngineCore, step: int) -> None:
+        for i, request in enumerate(requests()):
+            if (step + i) % every == 0:
+                core.preempt(request.request_id)
+
+    speculative = SpeculativeConfig(methods=methods, num_speculative_tokens=7, adaptive=False)
+    outputs, core = run(
+        compiler,
+        disturb=disturb,
+        slots=slots,
+        budget=budget,
+        speculative=speculative,
+        forced_tokens=forced_tokens,
+    )
+    assert told(outputs) == expected
+    assert core.stats().num_draft_tokens > 0 or "ngram" not in methods
 
 
 @pytest.mark.parametrize("fairness_tokens", [1, 4])
