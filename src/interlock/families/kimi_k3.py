@@ -69,4 +69,5 @@ FAMILY = ModelFamily(
     ),
     stop_tokens=("<|end_of_msg|>",),
     architectures=("kimi_k3",),
+    declares_in_messages=True,
 )

@@ -50,17 +50,17 @@ def choose(description: ModelDescription) -> FamilyChoice:
     template = ChatTemplate(
         description.chat_template, bos_token=description.bos_token, eos_token=description.eos_token
     )
-    turn = probe_turn(template)
+    turn, derived = probe_turn(template), None
     if turn is not None:
         fitting = [family for family in FAMILIES if _writes(family, turn.text)]
-        if fitting:
+        derived = derived_family(turn, template)
+        if fitting and not (derived is not None and _is_bare(fitting[0])):
             family = by_architecture if by_architecture in fitting else _best(fitting, template.source)
             opener = family.tool_calls.opener or family.tool_calls.bare
             return FamilyChoice(family, f"the chat template writes calls as {family.name} does, after {opener}")
     shows_tools = "tools" in template.source
     if by_architecture is not None and (shows_tools or by_architecture.template is not None):
         return FamilyChoice(by_architecture, f"the model's architecture is {description.architecture}")
-    derived = derived_family(turn, template) if turn is not None else None
     if derived is not None:
         return FamilyChoice(
             derived, f"calls were read off the chat template, after {derived.tool_calls.opener}"
@@ -91,6 +91,11 @@ def _spoken_of(source: str) -> ModelFamily | None:
     found = [family for family in FAMILIES if family.tool_prompt is None and family.tool_calls.opener]
     found = [family for family in found if family.tool_calls.opener in source]
     return max(found, key=lambda family: len(family.tool_calls.opener), default=None)
+
+
+def _is_bare(family: ModelFamily) -> bool:
+    """Calls are written without a marker, so what is written as they are may be more."""
+    return not (family.tool_calls.opener and family.tool_calls.writes_marks)
 
 
 def _best(fitting: list[ModelFamily], source: str) -> ModelFamily:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from interlock.core.messages import Message
+from interlock.core.messages import Message, ToolCall
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
 from interlock.families.base import ModelFamily, ToolPrompt
@@ -53,13 +53,15 @@ def template_messages(
         role = message.role
         if role == "developer" and not quirks.knows_developer:
             role = "system"
+        if message.tools and not message.content and not family.declares_in_messages:
+            continue  # its tools are among those of the request
         item: TemplateMessage = {"role": role, "content": clean(message.content or "")}
         if message.reasoning is not None and family.reasoning is not None:
             item[family.reasoning.history_key] = clean(message.reasoning)
         if message.tool_calls:
             item["tool_calls"] = [
                 _template_call(
-                    call.id, call.name, call.arguments, clean, f"messages[{index}].tool_calls[{position}]"
+                    call, clean, quirks.arguments_as_text, f"messages[{index}].tool_calls[{position}]"
                 )
                 for position, call in enumerate(message.tool_calls)
             ]
@@ -73,16 +75,16 @@ def template_messages(
             item["tools"] = [
                 template_tool(tool, clean, description_required=required) for tool in message.tools
             ]
-        if role != message.role and out and out[-1]["role"] == "system":
+        if role != message.role and out and out[-1]["role"] == "system" and not message.tools:
             out[-1]["content"] = _joined(out[-1]["content"], item["content"])
         else:
             out.append(item)
     return out
 
 
-def _template_call(call_id: str, name: str, arguments: str, clean: Clean, where: str) -> dict[str, Any]:
+def _template_call(call: ToolCall, clean: Clean, as_text: bool, where: str) -> dict[str, Any]:
     try:
-        value = json_text.loads(arguments)
+        value = json_text.loads(call.arguments)
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
@@ -92,9 +94,12 @@ def _template_call(call_id: str, name: str, arguments: str, clean: Clean, where:
             param=f"{where}.function.arguments",
         )
     return {
-        "id": clean(call_id),
+        "id": clean(call.id),
         "type": "function",
-        "function": {"name": clean(name), "arguments": clean(value)},
+        "function": {
+            "name": clean(call.name),
+            "arguments": json_text.dumps(clean(value)) if as_text else clean(value),
+        },
     }
 
 

@@ -12,15 +12,18 @@ from interlock.families.wire.template import ChatTemplate
 
 PROBE_CALL: tuple[str, Mapping[str, Any]] = ("interlock_probe", {"key": "a value"})
 PROBE_ID = "probe0000"
+_SECOND = "interlock_second"
 _QUESTION = "interlock question"
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeTurn:
-    """text: the prompt after the question. arguments_as_text: the template wants arguments as JSON text."""
+    """text: the prompt after the question. arguments_as_text: the template wants arguments as JSON text.
+    single: it cannot write two calls in one message."""
 
     text: str
     arguments_as_text: bool
+    single: bool
 
 
 def probe_turn(template: ChatTemplate) -> ProbeTurn | None:
@@ -29,9 +32,10 @@ def probe_turn(template: ChatTemplate) -> ProbeTurn | None:
     for as_text in (False, True):
         for content in ("", None):
             known = json_text.dumps(dict(arguments)) if as_text else dict(arguments)
-            text = _render(template, name, known, content)
+            text = _render(template, [(name, known)], content)
             if text is not None and name in text.partition(_QUESTION)[2]:
-                return ProbeTurn(text.partition(_QUESTION)[2], as_text)
+                two = _render(template, [(name, known), (_SECOND, known)], content)
+                return ProbeTurn(text.partition(_QUESTION)[2], as_text, two is None or _SECOND not in two)
     return None
 
 
@@ -42,14 +46,18 @@ def probe_tool(description: str | None, name: str = "probe") -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, **described, "parameters": parameters}}
 
 
-def _render(template: ChatTemplate, name: str, arguments: Any, content: str | None) -> str | None:
-    call = {"id": PROBE_ID, "type": "function", "function": {"name": name, "arguments": arguments}}
+def _render(template: ChatTemplate, calls: list[tuple[str, Any]], content: str | None) -> str | None:
+    shown = [
+        {"id": f"probe{number:04}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for number, (name, arguments) in enumerate(calls)
+    ]
     turns: list[Mapping[str, Any]] = [
         {"role": "user", "content": _QUESTION},
-        {"role": "assistant", "content": content, "tool_calls": [call]},
-        {"role": "tool", "content": "a result", "name": name, "tool_call_id": PROBE_ID},
+        {"role": "assistant", "content": content, "tool_calls": shown},
     ]
+    for number, (name, _) in enumerate(calls):
+        turns.append({"role": "tool", "content": "a result", "name": name, "tool_call_id": f"probe{number:04}"})
     try:
-        return template.render(turns, [probe_tool("a tool", name)])
+        return template.render(turns, [probe_tool("a tool", PROBE_CALL[0])])
     except InterlockError:
         return None

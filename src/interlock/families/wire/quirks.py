@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.errors import InterlockError
+from interlock.families.base import ReasoningFormat
 from interlock.families.wire.probe import probe_tool, probe_turn
 from interlock.families.wire.template import ChatTemplate
 
@@ -18,16 +19,19 @@ _USER: Mapping[str, Any] = {"role": "user", "content": "a question"}
 class TemplateQuirks:
     """knows_system, knows_developer: a first message of that role reaches the prompt. tools_required: ``tools``
     must be a list, also where there are none. description_required: each tool needs a description.
-    arguments_as_text: calls hold their arguments as JSON text."""
+    arguments_as_text: calls hold their arguments as JSON text. single_calls: a message holds at most one call.
+    thinks: a turn with reasoning in it, or the beginning of one, shows the family's markers."""
 
     knows_system: bool
     knows_developer: bool
     tools_required: bool
     description_required: bool
     arguments_as_text: bool
+    single_calls: bool
+    thinks: bool
 
 
-def find_quirks(template: ChatTemplate) -> TemplateQuirks:
+def find_quirks(template: ChatTemplate, format_: ReasoningFormat | None) -> TemplateQuirks:
     """Probe ``template`` with a few short conversations."""
     tools_required = _renders(template, [_USER], None) is None and _renders(template, [_USER], []) is not None
     no_tools: Sequence[Mapping[str, Any]] | None = [] if tools_required else None
@@ -40,7 +44,18 @@ def find_quirks(template: ChatTemplate) -> TemplateQuirks:
         description_required=_renders(template, [_USER], [probe_tool(None)]) is None
         and _renders(template, [_USER], [probe_tool("")]) is not None,
         arguments_as_text=turn is not None and turn.arguments_as_text,
+        single_calls=turn is not None and turn.single,
+        thinks=format_ is not None and _shows_thinking(template, format_, no_tools),
     )
+
+
+def _shows_thinking(
+    template: ChatTemplate, format_: ReasoningFormat, tools: Sequence[Mapping[str, Any]] | None
+) -> bool:
+    if format_.open in template.source or format_.close in template.source:
+        return True
+    text = _renders(template, [_USER], tools) or ""
+    return format_.open in text or format_.close in text
 
 
 def _shows_role(template: ChatTemplate, role: str, tools: Sequence[Mapping[str, Any]] | None) -> bool:

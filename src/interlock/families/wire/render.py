@@ -16,7 +16,7 @@ from interlock.core.messages import Message
 from interlock.core.request import ReasoningOptions
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
-from interlock.families.base import ModelFamily, ReasoningFormat, Thinking
+from interlock.families.base import ModelFamily, Thinking
 from interlock.families.wire import json_text
 from interlock.families.wire.conversation import (
     client_texts,
@@ -25,6 +25,7 @@ from interlock.families.wire.conversation import (
     with_tool_prompt,
     without_system,
 )
+from interlock.families.wire.history import check_reserved, native_ids, one_call_a_message
 from interlock.families.wire.quirks import find_quirks
 from interlock.families.wire.taint import SpecialText, choose_seam
 from interlock.families.wire.template import DEFAULT_TEMPLATE, ChatTemplate
@@ -58,12 +59,12 @@ class PromptRenderer:
         self._family = family
         self._tokenizer = description.tokenizer
         self._template = ChatTemplate(
-            description.chat_template or DEFAULT_TEMPLATE,
+            family.template or description.chat_template or DEFAULT_TEMPLATE,
             bos_token=description.bos_token,
             eos_token=description.eos_token,
             now=now,
         )
-        self._quirks = find_quirks(self._template)
+        self._quirks = find_quirks(self._template, family.reasoning)
         self._special = SpecialText(description.tokenizer)
 
     def render(
@@ -80,6 +81,13 @@ class PromptRenderer:
         template cannot switch thinking as asked.
         """
         variables = self._variables(reasoning, template_kwargs or {})
+        check_reserved(messages, self._family, tuple(self._tokenizer.special_tokens))
+        messages = native_ids(messages, self._family.tool_calls)
+        if self._quirks.single_calls or self._family.tool_calls.single:
+            messages = one_call_a_message(messages)
+        if self._family.declares_in_messages:
+            declared = {tool.name for message in messages for tool in message.tools}
+            tools = [tool for tool in tools if tool.name not in declared]
         seam = choose_seam([self._template.source, *client_texts(messages, tools), _all_text(variables)])
         try:
             text = self._text(messages, tools, variables, seam)
@@ -125,21 +133,19 @@ class PromptRenderer:
         if reasoning.enabled is not None and self._family.reasoning is not None:
             variables[self._family.reasoning.enabled_kwarg] = reasoning.enabled
         if reasoning.effort is not None:
-            variables.setdefault("reasoning_effort", reasoning.effort)
+            name = self._family.reasoning.effort_kwarg if self._family.reasoning else "reasoning_effort"
+            variables.setdefault(name, reasoning.effort)
         return variables
 
     def _thinking(self, text: str) -> Thinking:
         format_ = self._family.reasoning
-        if format_ is None or not _knows(self._template.source, format_):
+        if format_ is None or not self._quirks.thinks:
             return "none"
-        tail = text.rstrip()
+        tail, answer = text.rstrip(), self._family.answer
         if tail.endswith(format_.open):
             return "open"
-        return "closed" if tail.endswith(format_.close) else "optional"
-
-
-def _knows(template: str, format_: ReasoningFormat) -> bool:
-    return format_.open in template or format_.close in template
+        opened = answer is not None and answer.opened_by_prompt and tail.endswith(answer.open)
+        return "closed" if opened or tail.endswith(format_.close) else "optional"
 
 
 def _check_thinking(enabled: bool | None, thinking: Thinking) -> None:
