@@ -126,6 +126,12 @@ def test_encoding_with_special_tokens_keeps_the_text(tokenizer: Tokenizer) -> No
     check()
 
 
+def test_a_long_text_is_encoded_like_its_parts(tokenizer: Tokenizer) -> None:
+    line = "he im <|im_end|>\n"
+    for encode in (tokenizer.encode, tokenizer.encode_text):
+        assert encode(line * 400) == encode(line) * 400
+
+
 def test_a_lone_surrogate_is_refused(tokenizer: Tokenizer) -> None:
     for encode in (tokenizer.encode, tokenizer.encode_text):
         with pytest.raises(InterlockError, match="lone surrogate"):

@@ -12,10 +12,11 @@ from interlock.families.wire.render import PromptRenderer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """context_tokens: most tokens of prompt plus output."""
+    """context_tokens: most tokens of prompt plus output. longest_token: bytes of the longest token."""
 
     family: ModelFamily
     tokenizer: Tokenizer
     renderer: PromptRenderer
     defaults: GenerationDefaults
     context_tokens: int
+    longest_token: int

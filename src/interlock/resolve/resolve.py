@@ -19,6 +19,7 @@ from interlock.resolve.messages import resolve_messages
 from interlock.resolve.output_format import resolve_output_format
 from interlock.resolve.profile import ModelProfile
 from interlock.resolve.prompt import resolve_prompt
+from interlock.resolve.prompt_size import check_prompt_size
 from interlock.resolve.reasoning import resolve_reasoning, resolve_thinking_budget
 from interlock.resolve.sampling import resolve_sampling
 from interlock.resolve.stop import resolve_stop
@@ -63,6 +64,12 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     stop = resolve_stop(request.stop)
     template_kwargs = dict(request.template_kwargs)
     reasoning = resolve_reasoning(request.reasoning, template_kwargs, family.reasoning)
+    check_prompt_size(
+        messages,
+        tools.effective_tools,
+        context_tokens=model.context_tokens,
+        longest_token=model.longest_token,
+    )
     prompt = model.renderer.render(messages, tools.effective_tools, reasoning, template_kwargs)
     max_tokens = resolve_max_tokens(request.max_tokens, len(prompt.ids), model.context_tokens)
     spec = resolve_constraint(

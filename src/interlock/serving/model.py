@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from interlock.config import GenerationDefaults
@@ -37,6 +37,12 @@ class ServedModel:
     engine: Engine
     compile_pool: Lowerer
     defaults: GenerationDefaults = GenerationDefaults()
+    longest_token: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        # once: it looks at every token
+        longest = max(map(len, self.tokenizer.vocabulary.tokens), default=0)
+        object.__setattr__(self, "longest_token", max(longest, 1))
 
     def profile(self) -> ModelProfile:
         """What resolving reads. Valid once the engine was ready."""
@@ -46,4 +52,5 @@ class ServedModel:
             renderer=self.renderer,
             defaults=self.defaults,
             context_tokens=self.engine.max_context_tokens,
+            longest_token=self.longest_token,
         )

@@ -55,6 +55,7 @@ def profile(family: ModelFamily = FAMILY, **defaults: object) -> ModelProfile:
         renderer=PromptRenderer(family, description),
         defaults=GenerationDefaults(**defaults),  # type: ignore[arg-type]
         context_tokens=1000,
+        longest_token=max(map(len, TOKENIZER.vocabulary.tokens)),
     )
 
 
