@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
@@ -79,8 +80,12 @@ class Algebra:
         )
 
     def array_inhabited(self, shape: ArrayShape) -> bool:
-        if not all(self.inhabited(shape.item(index)) for index in range(min(shape.low, len(shape.prefix) + 1))):
-            return False
+        for index in range(len(shape.prefix) + 1):
+            if not self.inhabited(shape.item(index)):  # the array ends before this place
+                if shape.low > index:
+                    return False
+                shape = replace(shape, high=index if shape.high is None else min(shape.high, index))
+                break
         if shape.unique and shape.low > 1:
             domain = self.finite_items(shape, shape.low)
             if domain is not None and len(domain) < shape.low:

@@ -79,8 +79,14 @@ class ValueLowering:
             options = self._alternatives(value)
         except RefusedError as refused:
             self.problems.add_refused(self._placed(refused, value))
-            options = []
+            self.writer.define(self._known[value], '"null"')  # never used: there is a problem
+            return
+        if not options:
+            self.problems.add("no value is possible here", pointer=self._pointer(value))
         self.writer.define(self._known[value], " | ".join(options) or '"null"')
+
+    def _pointer(self, value: Value) -> str:
+        return self.algebra.graph.schema(min(value, key=abs)).pointer if value else ""
 
     def _placed(self, refused: RefusedError, value: Value) -> RefusedError:
         """The refusal with the place of its keyword, as near as it can be told."""

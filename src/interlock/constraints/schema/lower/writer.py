@@ -37,6 +37,8 @@ class Writer:
         return name
 
     def define(self, name: str, body: str, *, parametric: bool = False) -> None:
+        if not body:  # it would match the empty text
+            raise RefusedError("a part of the schema admits nothing, which was not foreseen")
         self._rules[name] = f"{name}{'::_' if parametric else ''}: {body}"
         self._count(len(body))
 
