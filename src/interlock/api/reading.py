@@ -12,16 +12,32 @@ from interlock.core.request import JsonPolicy
 from interlock.errors import InterlockError
 
 MAX_STOP_STRINGS = 16
+# Objects in a list of the body, with those in their own lists (messages and content parts). Far more than a context
+# holds: each costs time under the GIL before anyone can know that it does not fit.
+MAX_OBJECTS = 16_384
 
 W = TypeVar("W", bound=BaseModel)
 
 
 def validated(model: type[W], data: dict[str, Any]) -> W:
     """Raises ``InterlockError`` for the field that is wrong."""
+    _refuse_crowds(data)
     try:
         return model.model_validate(data)
     except ValidationError as error:
         raise invalid_body(error, data) from None
+
+
+def _refuse_crowds(data: dict[str, Any]) -> None:
+    for name, value in data.items():
+        objects = _objects(value)
+        inner = (_objects(item) for one in objects for item in one.values())
+        if len(objects) + sum(map(len, inner)) > MAX_OBJECTS:
+            raise InterlockError("invalid_value", f"{name} has more than {MAX_OBJECTS} items", param=name)
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def read_json_policy(wire: WireInterlock | None) -> JsonPolicy:

@@ -91,6 +91,10 @@ SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "n", "schema": {
             "invalid_tools",
             "messages[0].tools[0].type",
         ),
+        # more than anyone has time to look at
+        ({"messages": [USER] * 16_385}, "invalid_value", "messages"),
+        (user([{"type": "text", "text": ""}] * 16_385), "invalid_value", "messages"),
+        ({"tools": [TOOL] * 16_385}, "invalid_value", "tools"),
         # earlier calls
         (called("{"), "invalid_messages", ARGUMENTS),
         (called("[1]"), "invalid_messages", ARGUMENTS),
