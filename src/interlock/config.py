@@ -103,6 +103,16 @@ class CompileConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseStoreConfig:
+    """Responses that are kept for ``previous_response_id``. path: an SQLite file, ``None`` for memory."""
+
+    path: Path | None = None
+    max_age_s: float = 24 * 3600.0
+    max_bytes: int = 64 * 1024 * 1024
+    max_responses: int = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HttpConfig:
     """host, port (0: one from the OS). max_body_bytes and max_nesting bound a request body."""
 
@@ -114,6 +124,7 @@ class HttpConfig:
     max_concurrent: int = 512
     request_timeout_s: float = 600.0
     drain_s: float = 20.0
+    responses: ResponseStoreConfig = field(default_factory=ResponseStoreConfig)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

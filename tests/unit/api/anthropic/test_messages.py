@@ -97,7 +97,9 @@ async def test_a_conversation_keeps_its_order_and_what_calls_say(read) -> None:
             reasoning="hm",
             tool_calls=(
                 ToolCall(
-                    id="tu_1", name="f", arguments='{"b": 1.5, "a": [100000000000000000000]}'.replace(" ", "")
+                    id="tu_1",
+                    name="f",
+                    arguments='{"b":1.5,"a":[100000000000000000000]}',
                 ),
                 ToolCall(id="tu_2", name="g", arguments="{}"),
             ),

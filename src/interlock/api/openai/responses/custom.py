@@ -1,0 +1,80 @@
+"""Custom tools: the model writes a call with one argument, ``input``, and the client gets the string in it.
+
+So whatever holds for calls holds for them, in the family's own format, and the grammar of a regex is exact: the
+string's schema has it as its ``pattern`` (and is read as ECMAScript's, like every pattern of a schema). A Lark
+grammar would have to be rewritten so that each of its terminals matches JSON's spelling of its text; it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from interlock.api.fields import unsupported
+from interlock.api.openai.responses.wire import WireTool
+from interlock.core.tools import Tool
+from interlock.errors import InterlockError
+
+_OPENING = re.compile(r'\s*\{\s*"input"\s*:\s*"')
+# The longest part of a string that can be decoded now: whole escapes, no half of a surrogate pair.
+_WHOLE = re.compile(
+    r'(?:[^"\\]|\\["\\/bfnrt]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}'
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})*"
+)
+
+
+def custom_tool(wire: WireTool, name: str, path: str) -> Tool:
+    """The function that the model is shown; strict, so that its argument is always as described."""
+    schema: dict[str, object] = {"type": "string"}
+    format_ = wire.format
+    if format_ is not None and format_.type == "grammar":
+        schema["pattern"] = f"^(?:{_regex(format_.syntax, format_.definition, path)})$"
+    parameters = {
+        "type": "object",
+        "properties": {"input": schema},
+        "required": ["input"],
+        "additionalProperties": False,
+    }
+    return Tool(name=name, description=wire.description, parameters=json.dumps(parameters), strict=True)
+
+
+def call_arguments(text: str) -> str:
+    """The arguments of a call with the input ``text``."""
+    return json.dumps({"input": text}, ensure_ascii=False)
+
+
+class InputReader:
+    """The input in the arguments of a call, as they arrive."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._is_open = False
+
+    def push(self, text: str) -> str:
+        """What can be read of the input with the next piece. Raises ``invalid_model_output`` where it is none."""
+        self._held += text
+        if not self._is_open:
+            found = _OPENING.match(self._held)
+            if found is None:
+                if len(self._held) > 100:
+                    raise InterlockError("invalid_model_output", "the call of a custom tool has no input")
+                return ""
+            self._is_open = True
+            self._held = self._held[found.end() :]
+        whole = _WHOLE.match(self._held)
+        assert whole is not None, "it matches the empty string"
+        self._held = self._held[whole.end() :]
+        decoded: str = json.loads(f'"{whole[0]}"', strict=False)
+        return decoded
+
+
+def _regex(syntax: str | None, definition: str | None, path: str) -> str:
+    if syntax is None or definition is None:
+        missing = f"{path}.format.{'syntax' if syntax is None else 'definition'}"
+        raise InterlockError("missing_field", f"{missing} is missing", param=missing)
+    if syntax == "lark":
+        raise unsupported(f"{path}.format.syntax", "lark is not enforced inside a call yet: use syntax `regex`")
+    if syntax != "regex":
+        param = f"{path}.format.syntax"
+        raise InterlockError("invalid_value", f"{param} must be `lark` or `regex`", param=param)
+    return definition
