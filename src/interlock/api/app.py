@@ -20,6 +20,7 @@ from interlock.api.edge import Edge
 from interlock.api.errors import error_response, internal_error
 from interlock.api.openai import models
 from interlock.api.openai.chat import routes as chat
+from interlock.api.openai.completions import routes as completions
 from interlock.api.openai.responses import routes as responses
 from interlock.config import HttpConfig
 from interlock.core.engine import EnginePhase, EngineStats
@@ -55,7 +56,7 @@ def build_app(
         redirect_slashes=False,
         middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
     )
-    for module in (chat, messages, models, operations, responses):
+    for module in (chat, completions, messages, models, operations, responses):
         app.include_router(module.router(context))
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)

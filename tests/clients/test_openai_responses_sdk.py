@@ -163,3 +163,17 @@ def test_errors_before_the_first_byte_name_the_field(scripted, client) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         client.responses.create(model=MODEL, input="Hi", tools=[TOOL], stream=True)
     assert caught.value.param == "tools[0].parameters"
+
+
+# Completions
+
+
+def test_completions(scripted, client) -> None:
+    scripted.plays(text("Hello", " there."))
+    answer = client.completions.create(model=MODEL, prompt="Hi", max_tokens=9)
+    assert (answer.choices[0].text, answer.choices[0].finish_reason) == ("Hello there.", "stop")
+    chunks = client.completions.create(model=MODEL, prompt=[[1, 2], [3]], stream=True)
+    texts = {0: "", 1: ""}
+    for chunk in chunks:
+        texts[chunk.choices[0].index] += chunk.choices[0].text
+    assert texts == {0: "Hello there.", 1: "Hello there."}

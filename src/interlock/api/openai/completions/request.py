@@ -1,0 +1,105 @@
+"""A decoded body to one ``GenerateRequest`` for each prompt and answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from interlock.api.fields import ignored, ignored_header, refuse_unsupported
+from interlock.api.json_body import decode_object
+from interlock.api.openai.completions.wire import KEPT_AS_TEXT, REFUSED, WireCompletionsRequest
+from interlock.api.openai.generation import read_include_usage, read_num_answers, read_sampling
+from interlock.api.openai.output_format import read_output_format
+from interlock.api.reading import read_json_policy, read_stop, validated
+from interlock.core.request import GenerateRequest
+from interlock.errors import InterlockError
+from interlock.serving.fan_out import fan_out
+
+MAX_ANSWERS = 64
+DEFAULT_MAX_TOKENS = 16  # OpenAI's
+
+Prompt = str | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionsCall:
+    """requests: in the order of the answer's choices, ``n`` for each prompt. ignored: value of the response header."""
+
+    id: str
+    requests: tuple[GenerateRequest, ...]
+    n: int
+    echo: bool
+    stream: bool
+    include_usage: bool
+    ignored: str
+
+    @property
+    def model(self) -> str:
+        return self.requests[0].model
+
+    @property
+    def logprobs(self) -> bool:
+        return self.requests[0].sampling.logprobs is not None
+
+
+def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> CompletionsCall:
+    """Raises ``InterlockError`` with ``param`` set for everything the wire format can show to be wrong."""
+    data = decode_object(body, KEPT_AS_TEXT, max_nesting=max_nesting)
+    refuse_unsupported(data, REFUSED)
+    wire = validated(WireCompletionsRequest, data)
+    prompts = read_prompts(wire.prompt)
+    n = read_num_answers(wire, MAX_ANSWERS // len(prompts))
+    request = GenerateRequest(
+        request_id=request_id,
+        model=wire.model,
+        output_format=read_output_format(wire, max_nesting=max_nesting),
+        json_policy=read_json_policy(wire.interlock),
+        sampling=read_sampling(wire, _logprobs(wire)),
+        max_tokens=DEFAULT_MAX_TOKENS if wire.max_tokens is None else wire.max_tokens,
+        stop=read_stop(wire.stop),
+        priority=wire.priority or 0,
+        timeout_s=wire.timeout,
+    )
+    requests = [
+        one
+        for index, prompt in enumerate(prompts)
+        for one in fan_out(replace(request, request_id=f"{request_id}-{index}", prompt=prompt), n)
+    ]
+    return CompletionsCall(
+        id=request_id,
+        requests=tuple(requests),
+        n=n,
+        echo=bool(wire.echo),
+        stream=bool(wire.stream),
+        include_usage=read_include_usage(wire),
+        ignored=ignored_header(ignored(wire, REFUSED)),
+    )
+
+
+def read_prompts(prompt: str | Sequence[str] | Sequence[int] | Sequence[Sequence[int]]) -> list[Prompt]:
+    """One prompt or several, each text or token ids. Raises ``invalid_value``."""
+    if isinstance(prompt, str):
+        return [prompt]
+    found: list[Prompt] = []
+    ids: list[int] = []
+    for item in prompt:
+        if isinstance(item, int):
+            ids.append(item)
+        else:
+            found.append(item if isinstance(item, str) else tuple(item))
+    prompts: list[Prompt] = [tuple(ids)] if ids else found
+    if not 1 <= len(prompts) <= MAX_ANSWERS:
+        raise InterlockError(
+            "invalid_value", f"prompt must have between 1 and {MAX_ANSWERS} prompts", param="prompt"
+        )
+    return prompts
+
+
+def _logprobs(wire: WireCompletionsRequest) -> int | None:
+    if wire.echo and wire.logprobs is not None:
+        raise InterlockError(
+            "unsupported_parameter",
+            "`echo` with `logprobs` is not supported: the prompt's own tokens are not scored",
+            param="echo",
+        )
+    return wire.logprobs

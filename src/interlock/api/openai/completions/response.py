@@ -1,0 +1,80 @@
+"""Events of a generation to one ``text_completion`` object."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
+
+from interlock.api.answer import Answer, report
+from interlock.api.context import Generation
+from interlock.api.openai.completions.request import CompletionsCall, Prompt
+from interlock.api.openai.head import Head, usage_object
+from interlock.core.events import Event, Failed, Finished, ScoredToken
+from interlock.core.usage import Usage
+
+Decode = Callable[[Sequence[int]], str]
+
+
+async def complete(
+    events: AsyncIterator[tuple[int, Event]],
+    *,
+    generation: Generation,
+    head: Head,
+    call: CompletionsCall,
+    decode: Decode,
+) -> dict[str, Any]:
+    """The whole object. Raises the error of a ``Failed``."""
+    answers = [Answer() for _ in call.requests]
+    ends: dict[int, Finished] = {}
+    async for index, event in events:
+        if isinstance(event, Failed):
+            raise event.error
+        if isinstance(event, Finished):
+            ends[index] = event
+        answers[index].add(event)
+    choices = []
+    for index, answer in enumerate(answers):
+        echoed = echo(call, index, decode)
+        logprobs = logprobs_object(answer.tokens, len(echoed)) if call.logprobs else None
+        choices.append(choice_object(index, echoed + answer.text, logprobs, ends[index].reason))
+    usages = [ends[index].usage for index in range(len(answers))]
+    return head.object(
+        "text_completion", choices=choices, usage=sum_usage(usages, call.n), **report(generation, [])
+    )
+
+
+def choice_object(index: int, text: str, logprobs: Any, reason: str | None) -> dict[str, Any]:
+    return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": reason}
+
+
+def echo(call: CompletionsCall, index: int, decode: Decode) -> str:
+    """The prompt's text, where it is asked for."""
+    prompt: Prompt | None = call.requests[index].prompt if call.echo else ""
+    assert prompt is not None
+    return prompt if isinstance(prompt, str) else decode(prompt)
+
+
+def sum_usage(usages: Sequence[Usage], n: int) -> dict[str, Any]:
+    """Of all prompts, each counted once for its ``n`` answers."""
+    objects = [usage_object(usages[at : at + n]) for at in range(0, len(usages), n)]
+    return {
+        "prompt_tokens": sum(usage["prompt_tokens"] for usage in objects),
+        "completion_tokens": sum(usage["completion_tokens"] for usage in objects),
+        "total_tokens": sum(usage["total_tokens"] for usage in objects),
+        "prompt_tokens_details": {
+            "cached_tokens": sum(usage["prompt_tokens_details"]["cached_tokens"] for usage in objects)
+        },
+    }
+
+
+def logprobs_object(tokens: Iterable[ScoredToken], offset: int) -> dict[str, Any]:
+    """Parallel lists. offset: characters of text before the first token."""
+    out: dict[str, Any] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
+    for token in tokens:
+        text = token.data.decode(errors="replace")
+        out["tokens"].append(text)
+        out["token_logprobs"].append(token.logprob)
+        out["top_logprobs"].append({data.decode(errors="replace"): logprob for _, data, logprob in token.top})
+        out["text_offset"].append(offset)
+        offset += len(text)
+    return out

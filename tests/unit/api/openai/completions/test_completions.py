@@ -1,0 +1,88 @@
+"""Completions: prompts of every kind, several at once, constraints, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from interlock.api.scripted import USAGE, text
+from interlock.core.output_format import RegexFormat
+
+PATH = "/v1/completions"
+
+
+@pytest.fixture
+def post(api):
+    async def send(**fields: Any) -> Any:
+        return await api.client.post(PATH, json={"model": "scripted", "prompt": "Hi", **fields})
+
+    return send
+
+
+@pytest.mark.parametrize(
+    ("prompt", "prompts"),
+    [
+        ("Hi", ["Hi"]),
+        (["Hi", "Ho"], ["Hi", "Ho"]),
+        ([1, 2], [(1, 2)]),
+        ([[1, 2], [3]], [(1, 2), (3,)]),
+    ],
+)
+async def test_prompts_of_every_kind(api, post, prompt: Any, prompts: list[Any]) -> None:
+    body = (await post(prompt=prompt)).json()
+    assert [request.prompt for request in api.service.requests] == prompts
+    assert [choice["index"] for choice in body["choices"]] == list(range(len(prompts)))
+    assert body["usage"]["prompt_tokens"] == len(prompts) * USAGE.prompt_tokens
+
+
+async def test_answers_are_grouped_by_prompt(api, post) -> None:
+    api.service.answer = lambda request: text(f"{request.prompt}{request.sampling.seed}")
+    body = (await post(prompt=["a", "b"], n=2, seed=5)).json()
+    assert [choice["text"] for choice in body["choices"]] == ["a5", "a6", "b5", "b6"]
+    assert body["usage"]["prompt_tokens"] == 2 * USAGE.prompt_tokens
+    assert body["usage"]["completion_tokens"] == 4 * USAGE.completion_tokens
+
+
+async def test_streamed_answers_are_told_apart(api, post) -> None:
+    api.service.answer = lambda request: text(str(request.prompt), "!")
+    response = await post(prompt=["a", "b"], stream=True, echo=True)
+    texts = {0: "", 1: ""}
+    for event in response.text.split("\n\n")[:-2]:
+        (choice,) = json.loads(event.removeprefix("data: "))["choices"]
+        texts[choice["index"]] += choice["text"]
+    assert texts == {0: "aa!", 1: "bb!"}
+
+
+async def test_a_constraint(api, post) -> None:
+    await post(structured_outputs={"regex": "a+"})
+    assert api.service.requests[-1].output_format == RegexFormat(pattern="a+")
+
+
+async def test_defaults_are_openais(api, post) -> None:
+    await post()
+    request = api.service.requests[-1]
+    assert (request.max_tokens, request.messages, request.sampling.logprobs) == (16, (), None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"prompt": None}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": [["a"]]}, "prompt[0][0]"),
+        ({"prompt": ["a"] * 65}, "prompt"),
+        ({"prompt": ["a"] * 64, "n": 2}, "n"),
+        ({"suffix": "x"}, "suffix"),
+        ({"best_of": 2}, "best_of"),
+        ({"echo": True, "logprobs": 1}, "echo"),
+        ({"messages": []}, "messages"),
+        ({"tools": [{}]}, "tools"),
+        ({"stop": [""]}, "stop"),
+    ],
+)
+async def test_what_is_wrong_is_named(post, fields: Any, param: str) -> None:
+    response = await post(**fields)
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == param
