@@ -219,6 +219,39 @@ def test_tools_and_a_format_together(ai: openai.OpenAI) -> None:
         jsonschema.validate(json.loads(answer.message.content or ""), schema)
 
 
+def test_a_bias_against_what_the_grammar_needs_loses(url: str, demo_model: Path) -> None:
+    wanted = describe(demo_model).tokenizer.encode_text('"ab"')
+    body = ask(
+        "Answer.",
+        response_format=json_schema({"const": "ab"}),
+        logit_bias={str(token_id): -100 for token_id in {*wanted, *range(3, 1000)}},
+    )
+    assert content(url, body) == '"ab"'
+
+
+def test_no_constraint_depends_on_the_ones_before_it(url: str) -> None:
+    before = content(url, ask("Say hello.", max_tokens=6))
+    for regex in ("^(.*)$", "^(|.*)$", "(", "a(?=b)", r"\\p{Lu}{2}"):
+        assert post(url, ask("x", max_tokens=4, structured_outputs={"regex": regex})).status_code in (200, 400)
+        assert content(url, ask("Say hello.", max_tokens=6)) == before
+
+
+def test_a_schema_beside_json_object_is_held_to(url: str) -> None:
+    form = {
+        "type": "json_object",
+        "schema": {"type": "object", "properties": {"a": {"const": 3}}, "required": ["a"]},
+    }
+    assert json.loads(content(url, ask("x", response_format=form))) == {"a": 3}
+
+
+def test_a_required_call_cut_at_any_place_shows_no_markup(url: str) -> None:
+    for length in (1, 2, 3, 5, 8):
+        message = post(url, ask("x", tools=TOOLS, tool_choice="required", max_tokens=length)).json()["choices"][
+            0
+        ]
+        assert not message["message"]["content"]
+
+
 # A batch does not change a text
 
 

@@ -270,7 +270,7 @@ class EngineCore:
             return
         for sequence in list(self._sequences.values()):
             if sequence.deadline is not None and sequence.deadline <= now:
-                self._fail(sequence, "request_timeout", f"not finished after {sequence.request.deadline_s} s")
+                self._fail(sequence, "request_timeout", "the request ran past its time limit")
         deadlines = (
             sequence.deadline for sequence in self._sequences.values() if sequence.deadline is not None
         )

@@ -49,7 +49,7 @@ class Stream:
         """What a worker is asked for, after what was delivered. Raises ``InterlockError`` past the deadline."""
         remaining_s = self.deadline - time.monotonic()
         if remaining_s <= 0:
-            raise InterlockError("request_timeout", f"not finished after {self.request.deadline_s} s")
+            raise InterlockError("request_timeout", "the request ran past its time limit")
         deadline_s = None if self.request.deadline_s is None else remaining_s
         return replace(self.request, resume_ids=tuple(self.delivered), deadline_s=deadline_s)
 
