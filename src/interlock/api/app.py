@@ -18,6 +18,7 @@ from interlock.api.context import ApiContext, ReasoningField, Service
 from interlock.api.disconnect import ClientGone
 from interlock.api.edge import Edge
 from interlock.api.errors import error_response, internal_error
+from interlock.api.native import check, tokens
 from interlock.api.openai import models
 from interlock.api.openai.chat import routes as chat
 from interlock.api.openai.completions import routes as completions
@@ -56,7 +57,7 @@ def build_app(
         redirect_slashes=False,
         middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
     )
-    for module in (chat, completions, messages, models, operations, responses):
+    for module in (chat, check, completions, messages, models, operations, responses, tokens):
         app.include_router(module.router(context))
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)

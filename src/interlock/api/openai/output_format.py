@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.api.json_body import JsonText, parse_text
 from interlock.api.openai.refused import refuse_structured_options
-from interlock.api.openai.wire import WireGeneration, WireGrammar, WireResponseFormat, WireStructuredOutputs
+from interlock.api.openai.wire import WireConstrained, WireGrammar, WireResponseFormat, WireStructuredOutputs
 from interlock.api.schemas import schema_text
 from interlock.core.output_format import (
     ChoiceFormat,
@@ -25,7 +25,7 @@ from interlock.errors import InterlockError
 _BNF_RULE = re.compile(r"^\s*<?[\w.-]+>?\s*::=", re.MULTILINE)
 
 
-def read_output_format(wire: WireGeneration, *, max_nesting: int) -> OutputFormat:
+def read_output_format(wire: WireConstrained, *, max_nesting: int) -> OutputFormat:
     """Raises a 400 with the path in ``param``; two constraints at once are ``conflicting_parameters``."""
     found: dict[str, OutputFormat] = {}
     answer = TextFormat() if wire.response_format is None else _response_format(wire.response_format)

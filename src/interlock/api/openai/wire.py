@@ -1,8 +1,8 @@
-"""Parts of a body that chat completions and completions have in common. Types only."""
+"""Parts of a body that several of OpenAI's endpoints and our own have in common. Types only."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -40,15 +40,38 @@ class WireStreamOptions(Wire):
     include_usage: bool | None = None
 
 
-class WireGeneration(Wire):
-    """What both endpoints take. grammar, json_schema: as llama.cpp's server has them."""
+class WireFunction(Wire):
+    name: str
+    description: str | None = None
+    parameters: Schema | None = None
+    strict: bool | None = None
+    defer_loading: bool | None = None
 
-    model: str
+
+class WireTool(Wire):
+    type: str
+    function: WireFunction | None = None
+    # where other APIs put them; read for the error message only
+    name: Any = None
+    parameters: Any = None
+    strict: Any = None
+    defer_loading: bool | None = None
+
+
+class WireConstrained(Wire):
+    """What the answer is held to. grammar, json_schema: as llama.cpp's server has them."""
+
     response_format: WireResponseFormat | None = None
     structured_outputs: WireStructuredOutputs | None = None
     grammar: str | None = None
     json_schema: Schema | None = None
     interlock: WireInterlock | None = None
+
+
+class WireGeneration(WireConstrained):
+    """What both endpoints take."""
+
+    model: str
     n: Int | None = None
     stop: str | list[str] | None = None
     seed: Int | None = None
@@ -66,6 +89,7 @@ class WireGeneration(Wire):
     timeout: Annotated[Number, Field(gt=0)] | None = None
 
 
+TOOLS_AS_TEXT: Shape = [{"function": {"parameters": KEPT}}]
 FORMATS_AS_TEXT: dict[str, Shape] = {
     "response_format": {"schema": KEPT, "json_schema": {"schema": KEPT}},
     "structured_outputs": {"json": KEPT},

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from interlock.api.json_body import parse_text
-from interlock.api.openai.chat.tools import read_tools
 from interlock.api.openai.chat.wire import WireMessage, WirePart, WireToolCall
+from interlock.api.openai.tools import read_tools
 from interlock.core.messages import Message, ToolCall
 from interlock.errors import InterlockError
 

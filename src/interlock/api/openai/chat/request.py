@@ -10,7 +10,6 @@ from interlock.api.fields import ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import decode_object
 from interlock.api.openai.chat.fields import REFUSED
 from interlock.api.openai.chat.messages import read_messages
-from interlock.api.openai.chat.tools import read_tool_choice, read_tools
 from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
 from interlock.api.openai.generation import (
     read_include_usage,
@@ -18,6 +17,7 @@ from interlock.api.openai.generation import (
     read_sampling,
 )
 from interlock.api.openai.output_format import read_output_format
+from interlock.api.openai.tools import read_tool_choice, read_tools
 from interlock.api.reading import read_json_policy, read_stop, validated
 from interlock.core.request import GenerateRequest, ReasoningOptions
 from interlock.errors import InterlockError

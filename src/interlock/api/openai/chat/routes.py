@@ -1,4 +1,4 @@
-"""``POST /v1/chat/completions``."""
+"""``POST /v1/chat/completions``, and ``/render``, which shows what would be run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from interlock.api.context import ApiContext
-from interlock.api.endpoint import Endpoint
+from interlock.api.endpoint import Endpoint, ignored_headers, read_call
+from interlock.api.errors import json_response
+from interlock.api.openai.chat.rendered import rendered
 from interlock.api.openai.chat.request import ChatCall, read_chat_call
 from interlock.api.openai.chat.response import complete
 from interlock.api.openai.chat.stream import stream_chunks
@@ -47,6 +49,13 @@ def router(context: ApiContext) -> APIRouter:
     @routes.post("/v1/chat/completions")
     async def chat_completions(request: Request) -> Response:
         return await endpoint.answer(request, context)
+
+    @routes.post("/v1/chat/completions/render")
+    async def render(request: Request) -> Response:
+        call = await read_call(request, context, _read)
+        resolved = await context.service.resolve(call.request)
+        decode = context.service.tokenizer(call.request.model).decode
+        return json_response(rendered(resolved, decode), headers=ignored_headers(call.ignored))
 
     return routes
 

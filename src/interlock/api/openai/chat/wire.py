@@ -8,27 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from interlock.api.json_body import KEPT, Shape
-from interlock.api.openai.wire import FORMATS_AS_TEXT, WireGeneration
-from interlock.api.wire import Int, Schema, Wire
-
-
-class WireFunction(Wire):
-    name: str
-    description: str | None = None
-    parameters: Schema | None = None
-    strict: bool | None = None
-    defer_loading: bool | None = None
-
-
-class WireTool(Wire):
-    type: str
-    function: WireFunction | None = None
-    # where other APIs put them; read for the error message only
-    name: Any = None
-    parameters: Any = None
-    strict: Any = None
-    defer_loading: bool | None = None
+from interlock.api.json_body import Shape
+from interlock.api.openai.wire import FORMATS_AS_TEXT, TOOLS_AS_TEXT, WireGeneration, WireTool
+from interlock.api.wire import Int, Wire
 
 
 class WireCalledFunction(Wire):
@@ -78,6 +60,4 @@ class WireChatRequest(WireGeneration):
     top_logprobs: Int | None = None
 
 
-_TOOLS: Shape = [{"function": {"parameters": KEPT}}]
-
-SCHEMAS_AS_TEXT: Shape = {**FORMATS_AS_TEXT, "tools": _TOOLS, "messages": [{"tools": _TOOLS}]}
+SCHEMAS_AS_TEXT: Shape = {**FORMATS_AS_TEXT, "tools": TOOLS_AS_TEXT, "messages": [{"tools": TOOLS_AS_TEXT}]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlock.api.openai.chat.wire import WireTool
+from interlock.api.openai.wire import WireTool
 from interlock.api.schemas import parameters_text
 from interlock.core.tools import EMPTY_PARAMETERS, Tool, ToolChoice
 from interlock.errors import InterlockError

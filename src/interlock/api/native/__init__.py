@@ -1,0 +1,1 @@
+"""Interlock's own endpoints: ``/tokenize``, ``/detokenize``, ``/v1/check``."""

@@ -1,0 +1,103 @@
+"""``POST /v1/check``: would a request with these tools and formats be taken, and if not, why.
+
+The constraint is the one that a request gets: in the family's own format, tried out by the compile pool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from interlock.api.context import ApiContext
+from interlock.api.endpoint import ignored_headers, read_call
+from interlock.api.errors import error_body, json_response
+from interlock.api.fields import RefusedFields, ignored, ignored_header, refuse_unsupported
+from interlock.api.json_body import Shape, decode_object
+from interlock.api.openai.output_format import read_output_format
+from interlock.api.openai.refused import COMMON
+from interlock.api.openai.tools import read_tool_choice, read_tools
+from interlock.api.openai.wire import FORMATS_AS_TEXT, TOOLS_AS_TEXT, WireConstrained, WireTool
+from interlock.api.reading import read_json_policy, validated
+from interlock.core.constraint import ConstraintSpec
+from interlock.core.messages import Message
+from interlock.core.request import GenerateRequest
+from interlock.errors import InterlockError
+
+_SHAPE: Shape = {**FORMATS_AS_TEXT, "tools": TOOLS_AS_TEXT}
+_REFUSED: RefusedFields = COMMON
+_MESSAGE = Message(role="user", content="")
+
+
+class WireCheck(WireConstrained):
+    model: str | None = None
+    tools: list[WireTool] | None = None
+    tool_choice: Any = None
+    parallel_tool_calls: bool | None = None
+
+
+def router(context: ApiContext) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.post("/v1/check")
+    async def check(request: Request) -> Response:
+        wire, max_nesting = await read_call(request, context, _read)
+        model = wire.model or context.service.model_names[0]
+        spec: ConstraintSpec | None = None
+        notes: tuple[str, ...] = ()
+        error: InterlockError | None = None
+        try:
+            resolved = await context.service.resolve(_request(wire, model, max_nesting))
+            spec, notes = resolved.spec, resolved.notes
+            if spec is not None:
+                notes += (await context.service.check(spec, model)).notes
+        except InterlockError as found:
+            if found.entry.status != 400:
+                raise
+            error = found
+        return json_response(
+            _finding(spec, notes, error), headers=ignored_headers(ignored_header(ignored(wire, _REFUSED)))
+        )
+
+    return routes
+
+
+def _read(body: bytes, max_nesting: int) -> tuple[WireCheck, int]:
+    data = decode_object(body, _SHAPE, max_nesting=max_nesting)
+    refuse_unsupported(data, _REFUSED)
+    return validated(WireCheck, data), max_nesting
+
+
+def _request(wire: WireCheck, model: str, max_nesting: int) -> GenerateRequest:
+    """Every call is held to its schema, so that every schema is checked."""
+    return GenerateRequest(
+        request_id="check",
+        model=model,
+        messages=(_MESSAGE,),
+        tools=read_tools(wire.tools, "tools"),
+        tool_choice=read_tool_choice(wire.tool_choice),
+        parallel_tool_calls=wire.parallel_tool_calls,
+        tool_constraints="all" if wire.tools else None,
+        output_format=read_output_format(wire, max_nesting=max_nesting),
+        json_policy=read_json_policy(wire.interlock),
+    )
+
+
+def _finding(
+    spec: ConstraintSpec | None, notes: tuple[str, ...], error: InterlockError | None
+) -> dict[str, Any]:
+    """ok: a request would be taken. problems: where it would not, what is wrong. notes: what it would be told."""
+    details = {} if error is None else error_body(error)["error"]
+    problems = details.pop("problems", None)
+    if error is not None and not problems:
+        problems = [{"keyword": "", "pointer": "", "reason": error.message}]
+    return {
+        "ok": error is None,
+        "error": details or None,
+        "problems": problems or [],
+        "notes": list(notes),
+        "constraint": spec
+        and {"digest": spec.digest(), "tree": spec.tree(), "spec": msgspec.Raw(spec.to_json().encode())},
+    }
