@@ -20,6 +20,7 @@ from interlock.engine.client import LocalEngine
 from interlock.errors import InterlockError
 from interlock.families import registry
 from interlock.families.base import ModelFamily
+from interlock.families.check import self_check
 from interlock.families.wire.render import PromptRenderer
 from interlock.metrics import Metrics
 from interlock.serving.lifecycle import Lifecycle
@@ -39,12 +40,15 @@ def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
     metrics = Metrics()
     description = describe(config.engine.model)
     family = _choose_family(config.family, description)
+    renderer = PromptRenderer(family, description)
+    for problem in self_check(family, description.tokenizer, renderer):
+        _log.warning("model family %s: %s", family.name, problem)
     engine = LocalEngine(config.engine, metrics)
     model = ServedModel(
         name=config.served_name,
         family=family,
         tokenizer=description.tokenizer,
-        renderer=PromptRenderer(family, description),
+        renderer=renderer,
         engine=engine,
         compile_pool=CompilePool(config.compile, description.tokenizer.special_tokens, metrics),
         defaults=config.defaults,

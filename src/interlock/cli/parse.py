@@ -54,7 +54,7 @@ def command(
     Markers are matched as text. With --chunk the text arrives in pieces, as in a stream; the result is the same.
     """
     family = registry.by_name(family_name)
-    tools = _read_tools(tools_file) if tools_file else ()
+    tools = read_tools(tools_file) if tools_file else ()
     text = sys.stdin.buffer.read().decode("utf-8", "replace")  # bytes: line ends stay as they are
     parser = StreamParser(
         family,
@@ -72,7 +72,7 @@ def command(
         raise SystemExit(1)
 
 
-def _read_tools(path: Path) -> tuple[Tool, ...]:
+def read_tools(path: Path) -> tuple[Tool, ...]:
     """Tools of a request, or bare functions."""
     try:
         items = json_text.loads(path.read_text("utf-8"))

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from interlock.cli.main import main
+from interlock.families.catalog import FAMILIES
 
 TURN = '<think>\nhm\n</think>\n\nHi\n<tool_call>\n{"name": "f", "arguments": {"a": 1.0}}\n</tool_call>'
 
@@ -67,7 +68,7 @@ def test_an_unknown_family_is_named() -> None:
 
 def test_formats_lists_every_family() -> None:
     listed = json.loads(CliRunner().invoke(main, ["formats", "--json"]).stdout)
-    assert [row["name"] for row in listed] == ["qwen3", "generic"]
+    assert [row["name"] for row in listed] == [family.name for family in FAMILIES]
     assert listed[0]["call"].startswith("<tool_call>\n")
     table = CliRunner().invoke(main, ["formats"]).stdout
     assert "generic" in table

@@ -1,0 +1,71 @@
+"""The families as rows, for people: ``interlock formats`` and the page in the docs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlock.families.catalog import FAMILIES
+from interlock.families.wire.spell import spell_calls
+
+_CALL = ("get_weather", {"city": "Oslo", "days": 3})
+
+
+def family_rows() -> list[dict[str, Any]]:
+    """One row a family: name, title, other names, a call, thinking, and where tools are told."""
+    return [
+        {
+            "name": family.name,
+            "title": family.title,
+            "aliases": list(family.aliases),
+            "call": spell_calls(family.tool_calls, [_CALL]),
+            "reasoning": f"{family.reasoning.open}..{family.reasoning.close}" if family.reasoning else None,
+            "tools_in_prompt": "chat template" if family.tool_prompt is None else "system prompt",
+        }
+        for family in FAMILIES
+    ]
+
+
+def families_page() -> str:
+    """``docs/families.md``."""
+    lines = [
+        "# Model families",
+        "",
+        "Each family is one file in `src/interlock/families`. From it come the grammar that holds calls to their",
+        "schemas, the parser, and the form of earlier turns in prompts. A model's family is chosen at load by what its",
+        "chat template writes for a probe call (`interlock formats --model MODEL` shows it), or by `--family`.",
+        "",
+        "This page is written by `python -m interlock.families.table`; a test compares it with the declarations.",
+        "",
+        "| family | models | other names | a call | thinking |",
+        "|---|---|---|---|---|",
+    ]
+    for row in family_rows():
+        names = ", ".join(f"`{name}`" for name in row["aliases"])
+        cells = (f"`{row['name']}`", row["title"], names, _code(row["call"]), _code(row["reasoning"] or ""))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *_NOTES, ""])
+
+
+_NOTES = (
+    "## Rules that hold for all",
+    "",
+    "- A marker that is a token of the vocabulary is recognised by its id; the same characters spelt with ordinary",
+    "  tokens are text. Missing tokens are reported at load, and matched as text.",
+    "- Text inside thinking never opens a call, unless the family says that a call ends thinking (DeepSeek, Kimi).",
+    "- A parameter written as raw text is read by the types its schema allows: `string` alone is the text itself,",
+    "  character for character; without `string` it is JSON (or Python's `None`, `True`, `False`); with both, text that",
+    "  is JSON of one of the other types is that value. Text that fits none stays a string, and so does not validate.",
+    "- Raw text cannot hold its own closing tag. A constrained answer never contains it; an earlier turn that does is",
+    "  refused with 400, unless the tag is a token, which text never becomes.",
+    "- MiniMax M3: where a value may be a string or an object, only strings and scalars are generated, and of objects and",
+    "  arrays only objects: an empty tag must read back as one thing. Its marker has to be a token of the vocabulary.",
+)
+
+
+def _code(text: str) -> str:
+    shown = text.replace("\n", "⏎").replace("|", "&#124;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<code>{shown}</code>" if shown else ""
+
+
+if __name__ == "__main__":
+    print(families_page(), end="")
