@@ -19,6 +19,7 @@ from interlock.api.disconnect import ClientGone
 from interlock.api.edge import Edge
 from interlock.api.errors import error_response, internal_error
 from interlock.api.native import check, tokens
+from interlock.api.ollama import routes as ollama
 from interlock.api.openai import models
 from interlock.api.openai.chat import routes as chat
 from interlock.api.openai.completions import routes as completions
@@ -57,7 +58,7 @@ def build_app(
         redirect_slashes=False,
         middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
     )
-    for module in (chat, check, completions, messages, models, operations, responses, tokens):
+    for module in (chat, check, completions, messages, models, ollama, operations, responses, tokens):
         app.include_router(module.router(context))
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)
