@@ -30,11 +30,12 @@ def command(model: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
         return
-    table = Table("family", "models", "other names", "a call", show_lines=True)
-    table.add_column("thinking", no_wrap=True)
+    table = Table(show_lines=True)
+    table.add_column("family", no_wrap=True)
+    table.add_column("models", ratio=1)
+    table.add_column("a call", ratio=3, overflow="fold")
     for row in rows:
-        cells = (row["name"], row["title"], ", ".join(row["aliases"]), row["call"], row["reasoning"] or "-")
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(Text, (row["name"], row["title"], row["call"])))
     Console().print(table)
 
 

@@ -35,6 +35,11 @@ class MarkerMatcher:
         return any(len(rest) < len(marker) and marker.startswith(rest) for marker in self._markers)
 
 
+def may_begin(marker: str, text: str, pos: int) -> bool:
+    """``text`` ends before ``marker`` does, and so far they agree."""
+    return len(text) - pos < len(marker) and marker.startswith(text[pos:])
+
+
 def held_back(text: str, start: int, marker: str) -> int:
     """Where the end of ``text`` begins that may be the beginning of ``marker``; its length if there is none."""
     at = max(start, len(text) - len(marker) + 1)

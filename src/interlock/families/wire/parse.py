@@ -46,7 +46,7 @@ from interlock.errors import InterlockError
 from interlock.families.base import ModelFamily, Piece, Thinking
 from interlock.families.wire.call_reader import CallReader
 from interlock.families.wire.json_scan import JsonError, skip_space
-from interlock.families.wire.markers import TrailingSpace
+from interlock.families.wire.markers import TrailingSpace, may_begin
 from interlock.families.wire.marks import TokenAlphabet
 from interlock.families.wire.plan import ParsePlan, ToolParsing
 
@@ -169,7 +169,7 @@ class StreamParser:
                 self._space.push(text[pos:start])
                 self._open_call(self._plan.bare_call, "")
                 return start
-            if bare.startswith(text[start:]):
+            if may_begin(bare, text, start):
                 self._pending = text[pos:]
                 return len(text)
         if bare and start == len(text):
@@ -360,7 +360,7 @@ class StreamParser:
             if text.startswith(expected, pos):
                 self._follow(step)
                 return pos + len(expected)
-            if expected.startswith(text[pos:]):
+            if may_begin(expected, text, pos):
                 self._pending = text[pos:]
                 return len(text)
         self._read = self._read_start if self._plan.bare else self._read_answer

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from interlock.families.wire import json_text
 from interlock.families.wire.call_parts import CallParts
 from interlock.families.wire.json_scan import JsonError, skip_space
-from interlock.families.wire.markers import held_back
+from interlock.families.wire.markers import held_back, may_begin
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z0-9_.+-]*")
@@ -61,7 +61,7 @@ class _LiteralReader:
             return self._open_string(char, pos + 1, self._end_value)
         if self._quote_mark and text.startswith(self._quote_mark, pos):
             return self._open_string(self._quote_mark, pos + len(self._quote_mark), self._end_value)
-        if self._quote_mark and self._quote_mark.startswith(text[pos:]):
+        if self._quote_mark and may_begin(self._quote_mark, text, pos):
             return pos
         if not _WORD.match(char) or not (char.isalnum() or char == "-"):
             raise JsonError(pos)
@@ -138,7 +138,7 @@ class _LiteralReader:
             return self._open_string(char, pos + 1, self._end_key)
         if self._quote_mark and text.startswith(self._quote_mark, pos):
             return self._open_string(self._quote_mark, pos + len(self._quote_mark), self._end_key)
-        if self._quote_mark and self._quote_mark.startswith(text[pos:]):
+        if self._quote_mark and may_begin(self._quote_mark, text, pos):
             return pos
         self._word = ""
         self._read = self._bare_key

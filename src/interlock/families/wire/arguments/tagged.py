@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable
 
 from interlock.core.argument_syntax import TaggedArguments
@@ -28,7 +29,7 @@ class TaggedReader:
         self._unescape = html.unescape if syntax.escapes_keys else str
         self._open = encode(syntax.key_open.strip())
         self._middle = encode(syntax.type_open)
-        self._head_end = encode(syntax.key_close.strip())
+        self._head_end = _flexible(encode(syntax.key_close.strip()))
         self._close = encode(syntax.closer)
         self._pads = (syntax.key_close.endswith("\n"), syntax.value_close.startswith("\n"))
         self._read: Callable[[str, int], int] = self._between
@@ -58,12 +59,12 @@ class TaggedReader:
         return pos
 
     def _head(self, text: str, pos: int) -> int:
-        end = text.find(self._head_end, pos)
-        if end < 0:
+        found = self._head_end.search(text, pos)
+        if found is None:
             if len(text) - pos > _MAX_HEAD:
                 raise JsonError(pos)
             return pos
-        key, kind = text[pos:end], None
+        key, kind = text[pos : found.start()], None
         if self._middle:
             key, _, word = key.partition(self._middle)
             kind = self._words.get(word)
@@ -77,7 +78,7 @@ class TaggedReader:
         self._first = False
         self._value = []
         self._read = self._value_start
-        return end + len(self._head_end)
+        return found.end()
 
     def _value_start(self, text: str, pos: int) -> int:
         if is_text(self._kinds):
@@ -111,3 +112,9 @@ class TaggedReader:
             self._parts.add(json_text.quote(text)[1:-1])
         else:
             self._value.append(text)
+
+
+def _flexible(text: str) -> re.Pattern[str]:
+    """``text`` with any white space between two tags, or where it has some."""
+    parts = re.split(r"\s+|(?<=>)(?=<)", text)
+    return re.compile(r"\s*".join(map(re.escape, parts)))
