@@ -135,6 +135,43 @@ async def kill_worker(engine: LocalEngine) -> None:
             await asyncio.to_thread(worker.is_running)
 
 
+async def test_a_request_that_kills_workers_dies_alone(tmp_path, monkeypatch):
+    deadly = tmp_path / "deadly_worker.py"
+    deadly.write_text(
+        textwrap.dedent("""
+            import os
+            import sys
+            from interlock.engine.worker import main
+            from interlock.runners.fake import FakeRunner
+
+            launch = FakeRunner.launch
+
+            def launch_or_die(runner, batch):
+                if 1 in batch.token_ids.tolist():
+                    os.kill(os.getpid(), 9)
+                return launch(runner, batch)
+
+            FakeRunner.launch = launch_or_die
+            sys.exit(main(sys.argv[1:]))
+        """)
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    sampling = SamplingParams(temperature=0.0, logit_bias=((1, -100.0),))
+    others = [
+        make_request(f"r{i}", prompt_ids=(2, 3 + i), max_tokens=600, sampling=sampling) for i in range(6)
+    ]  # more than slots: some wait when the worker dies
+    async with running(replace(CONFIG, fairness_tokens=50), worker_module="deadly_worker") as engine:
+        expected = [ids_of(await collect(engine, request)) for request in others]
+        reading = [asyncio.create_task(collect(engine, request)) for request in others]
+        while not (await engine.stats()).num_running:
+            pass
+        killed = await collect(engine, make_request("killer", prompt_ids=(1,)))
+        assert killed[-1].failure is not None
+        assert killed[-1].failure.code == "worker_died"
+        assert [ids_of(outputs) for outputs in await asyncio.gather(*reading)] == expected
+        assert (await engine.stats()).restarts == 2
+
+
 async def test_who_may_be_what_kills_workers_is_given_up():
     async with running() as engine:
         stream = engine.generate(endless("killer"))
@@ -215,17 +252,21 @@ async def test_a_worker_that_takes_no_messages_is_replaced(monkeypatch):
         assert len(ids_of(outputs)) == 300
 
 
-async def test_a_killed_worker_fails_what_was_being_prepared():
-    constraint = LoweredConstraint(provider="llguidance", grammar='start: "a"', key="k")
-    async with running() as engine:
+@pytest.mark.parametrize("max_worker_deaths", [1, 2])
+async def test_what_was_being_prepared_is_asked_of_the_next_worker(max_worker_deaths: int):
+    constraint = grammar('start: "a"')
+    async with running(replace(CONFIG, max_worker_deaths=max_worker_deaths)) as engine:
         worker = worker_of(engine)
         worker.suspend()
         preparing = asyncio.create_task(engine.prepare(constraint))
         await asyncio.sleep(0)
         worker.kill()
-        with pytest.raises(InterlockError) as error:
+        if max_worker_deaths == 1:
+            with pytest.raises(InterlockError) as error:
+                await asyncio.wait_for(preparing, LIMIT_S)
+            assert error.value.code == "worker_died"
+        else:
             await asyncio.wait_for(preparing, LIMIT_S)
-        assert error.value.code == "worker_died"
         await engine.prepare(constraint)
 
 

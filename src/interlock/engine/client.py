@@ -98,6 +98,15 @@ class LocalEngine:
             raise InterlockError("shutting_down", "the engine was stopped while it started")
 
     async def prepare(self, constraint: LoweredConstraint) -> None:
+        for _ in range(self._config.max_worker_deaths - 1):
+            try:
+                return await self._prepare(constraint)
+            except InterlockError as error:
+                if error.code != "worker_died":
+                    raise
+        return await self._prepare(constraint)
+
+    async def _prepare(self, constraint: LoweredConstraint) -> None:
         await self._until_ready(_READY_WAIT_S)
         ticket, prepared = self._preparing.ask()
         self._send(Prepare(ticket, constraint))
