@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from interlock.constraints import bitmask
+from interlock.constraints.draft_plan import legal_draft
 from interlock.constraints.mask_batch import MaskBatch
 from interlock.constraints.providers.base import Matcher, MatcherError, Provider
 from interlock.constraints.providers.fake import FakeProvider
@@ -151,3 +152,78 @@ def test_a_dead_end_of_the_grammar_is_an_empty_mask() -> None:
 def test_the_registry_lists_its_names() -> None:
     with pytest.raises(InterlockError, match=", ".join(PROVIDERS)):
         create_provider("none", TOKENIZER)
+
+
+def plan_of(state: ConstraintState, *draft: int) -> list[set[int] | None]:
+    rows = bitmask.allocate(len(draft) + 1, SIZE)
+    return [None if row is None else allowed(row) for row in state.plan(draft, rows)]
+
+
+@pytest.mark.parametrize("name", ["fake", "llguidance"])
+def test_a_plan_gives_the_masks_along_the_legal_part_of_a_draft(name: str) -> None:
+    text = {"fake": "[[97, 98, 99], [97, 100]]", "llguidance": 'start: "abc" | "ad"'}[name]
+    state = ConstraintState(create_provider(name, TOKENIZER).compile(text).matcher())
+    assert plan_of(state, 97, 98, 99) == [{97}, {98, 100}, {99}, STOPS]
+    assert plan_of(state, 97, 101, 98) == [{97}, {98, 100}]
+    assert plan_of(state) == [{97}]
+    assert mask(run(state, 97)) == {98, 100}
+
+
+def test_a_plan_follows_the_thinking_budget() -> None:
+    budget = ThinkingBudget(max_tokens=2, close_ids=(10, 11))
+    assert plan_of(ConstraintState(None, thinking=budget), 1, 2, 10, 11, 7) == [
+        None,
+        None,
+        {10},
+        {11},
+        None,
+        None,
+    ]
+    assert plan_of(ConstraintState(None, thinking=budget), 1, 2, 3) == [None, None, {10}]
+    state = ConstraintState(matcher([1, 2, 10, 11], [1, 10]), thinking=budget)
+    assert plan_of(state, 1, 2, 10, 11) == [{1}, {2, 10}, {10}, {11}, STOPS]
+
+
+def test_a_guess_that_leads_into_an_error_ends_before_it() -> None:
+    state = ConstraintState(matcher([97, 98, "error"], [97, 99]))
+    assert plan_of(state, 97, 98, 99) == [{97}, {98, 99}]
+    assert legal_draft(state, [97, 98], 7) == ([97, 98], 2)
+    assert state.error is None
+    assert mask(run(state, 97, 99)) == STOPS
+    broken = ConstraintState(matcher(["error"]))
+    with pytest.raises(MatcherError):
+        plan_of(broken, 97)
+    batch = MaskBatch(6, SIZE)
+    (first,), second = batch.fill([broken, run(ConstraintState(matcher([1, 2, 3])), 1)], [(97,), (2, 3)])
+    assert first is not None
+    assert not allowed(first)
+    assert [allowed(row) for row in second if row is not None] == [{2}, {3}, STOPS]
+
+
+@pytest.mark.parametrize(
+    ("guess", "limit", "draft"),
+    [
+        ([97], 7, ([97, 98, 99], 1)),
+        ([97], 2, ([97, 98], 1)),
+        ([97, 98, 5], 7, ([97, 98, 99], 2)),
+        ([5], 7, ([], 0)),
+        ([], 7, ([], 0)),
+    ],
+)
+def test_a_legal_draft_is_guessed_and_then_forced(
+    guess: list[int], limit: int, draft: tuple[list[int], int]
+) -> None:
+    state = ConstraintState(matcher([97, 98, 99], [100]))
+    assert legal_draft(state, guess, limit) == draft
+    assert legal_draft(None, guess, limit) == (guess[:limit], len(guess[:limit]))
+    assert mask(state) == {97, 100}
+
+
+def test_the_forced_token_is_the_one_that_the_mask_leaves() -> None:
+    budget = ThinkingBudget(max_tokens=1, close_ids=(10,))
+    assert ConstraintState(None).forced_token() is None
+    assert run(ConstraintState(None, thinking=budget), 1).forced_token() == 10
+    assert ConstraintState(matcher([1, 2])).forced_token() == 1
+    assert ConstraintState(matcher([1, 2], [3])).forced_token() is None
+    assert run(ConstraintState(matcher([1], [1, 2])), 1).forced_token() is None  # it may end here
+    assert ConstraintState(matcher(["error"])).forced_token() is None

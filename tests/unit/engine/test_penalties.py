@@ -32,3 +32,11 @@ def test_seen_grows_without_limit_and_without_duplicates():
     for token_id in [*range(500), *range(500)]:
         state.add(token_id)
     assert state.seen.tolist() == list(range(500))
+
+
+def test_a_state_ahead_of_the_output_leaves_it_alone():
+    state = PenaltyState((3,))
+    state.add(4)
+    ahead = state.after((5, 4))
+    assert (dict(ahead.output_counts), ahead.seen.tolist()) == ({4: 2, 5: 1}, [3, 4, 5])
+    assert (dict(state.output_counts), state.seen.tolist()) == ({4: 1}, [3, 4])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -361,3 +362,40 @@ def test_asking_for_logprobs_changes_no_choice():
             select(logits, row_of(5000, **row)).token_id
             == select(logits, row_of(5000, logprobs=2, **row)).token_id
         )
+
+
+def rows_of(drafts: list[int | None], **params: Any) -> list[SamplingRow]:
+    given_params = SamplingParams(**{"temperature": 0.0, **params})
+    return [
+        SamplingRow(params=given_params, position=index, vocab_size=3, draft=draft)
+        for index, draft in enumerate(drafts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("drafts", "chosen"),
+    [
+        ([None, None], [0, 1]),
+        ([0, None], [0, 1]),
+        ([2, None], [0, -1]),
+        ([2, 0, None], [0, -1, -1]),
+        ([0, 0, None], [0, 1, -1]),
+        ([2, None, 2, None], [0, -1, 2, 0]),  # the next block begins anew
+    ],
+)
+def test_rows_behind_a_draft_count_only_if_it_is_chosen(drafts: list[int | None], chosen: list[int]) -> None:
+    logits = [np.eye(3, dtype=np.float32)[index % 3] for index in range(len(drafts))]
+    choices = select_rows(logits, rows_of(drafts))
+    assert [choice.token_id for choice in choices] == chosen
+    assert [choice.error for choice in choices] == [None] * len(drafts)
+
+
+def test_a_row_that_fails_ends_its_block_only() -> None:
+    bad = np.full(3, np.nan, dtype=np.float32)
+    good = np.eye(3, dtype=np.float32)[1]
+    choices = select_rows([bad, good, good], rows_of([1, None, None]))
+    assert [(choice.token_id, choice.error) for choice in choices] == [
+        (-1, "sampling_failed"),
+        (-1, None),
+        (1, None),
+    ]
