@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 
 from interlock import __version__
-from interlock.api import operations
+from interlock.api import openapi, operations
 from interlock.api.anthropic.messages import routes as messages
 from interlock.api.auth import RequireKey
 from interlock.api.context import ApiContext, ReasoningField, Service
@@ -54,11 +54,22 @@ def build_app(
     app = FastAPI(
         title="Interlock",
         version=__version__,
-        openapi_url=None,  # bodies are read by hand, within bounds; a generated schema would be empty
+        openapi_url=None,  # bodies are read by hand, within bounds; ``openapi`` has the document
         redirect_slashes=False,
         middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
     )
-    for module in (chat, check, completions, messages, models, ollama, operations, responses, tokens):
+    for module in (
+        chat,
+        check,
+        completions,
+        messages,
+        models,
+        ollama,
+        openapi,
+        operations,
+        responses,
+        tokens,
+    ):
         app.include_router(module.router(context))
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)

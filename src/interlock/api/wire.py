@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, WithJsonSchema
 
 from interlock.api.json_body import JsonText
 
 # Wide enough for everything, narrow enough for every encoding below.
 Int = Annotated[int, Field(ge=-(2**63), lt=2**64)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Schema = InstanceOf[JsonText]
+Schema = Annotated[InstanceOf[JsonText], WithJsonSchema({})]
 
 
 class Wire(BaseModel):

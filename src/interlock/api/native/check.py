@@ -27,7 +27,7 @@ from interlock.core.request import GenerateRequest
 from interlock.errors import InterlockError
 
 _SHAPE: Shape = {**FORMATS_AS_TEXT, "tools": TOOLS_AS_TEXT}
-_REFUSED: RefusedFields = COMMON
+REFUSED: RefusedFields = COMMON
 _MESSAGE = Message(role="user", content="")
 
 
@@ -58,7 +58,7 @@ def router(context: ApiContext) -> APIRouter:
                 raise
             error = found
         return json_response(
-            _finding(spec, notes, error), headers=ignored_headers(ignored_header(ignored(wire, _REFUSED)))
+            _finding(spec, notes, error), headers=ignored_headers(ignored_header(ignored(wire, REFUSED)))
         )
 
     return routes
@@ -66,7 +66,7 @@ def router(context: ApiContext) -> APIRouter:
 
 def _read(body: bytes, max_nesting: int) -> tuple[WireCheck, int]:
     data = decode_object(body, _SHAPE, max_nesting=max_nesting)
-    refuse_unsupported(data, _REFUSED)
+    refuse_unsupported(data, REFUSED)
     return validated(WireCheck, data), max_nesting
 
 

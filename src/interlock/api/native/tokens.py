@@ -18,7 +18,7 @@ from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
 from interlock.resolve.text import require_unicode
 
-_REFUSED = {
+REFUSED = {
     "messages": Refused((), "use /v1/chat/completions/render"),
     "add_generation_prompt": Refused((True,)),
 }
@@ -69,7 +69,7 @@ def router(context: ApiContext) -> APIRouter:
 
 def _read_tokenize(body: bytes, max_nesting: int) -> WireTokenize:
     data = decode_object(body, None, max_nesting=max_nesting)
-    refuse_unsupported(data, _REFUSED)
+    refuse_unsupported(data, REFUSED)
     wire = validated(WireTokenize, data)
     require_unicode(wire.prompt, code="invalid_value", param="prompt")
     return wire

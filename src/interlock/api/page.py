@@ -1,0 +1,72 @@
+"""``docs/api.md``, from the tables that the endpoints themselves read: ``python -m interlock.api.page``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+
+from pydantic import BaseModel
+
+from interlock.api.catalog import ENDPOINTS, EndpointEntry
+from interlock.api.fields import RefusedFields
+
+_INTRODUCTION = """\
+# The API
+
+This page is generated from the tables that the endpoints read (`python -m interlock.api.page`), and a test compares the
+two. The same as an OpenAPI document: `GET /openapi.json`.
+
+- **Read**: the fields below each endpoint. A value of the wrong type is a 400 that names the field.
+- **Refused**: fields that would change the answer and that cannot be honoured are a 400 that names the field and says
+  what to use instead. A value that asks for nothing passes.
+- **Ignored**: every other field, also of nested objects. Their names are in the header `x-interlock-ignored` of the
+  answer.
+- `null` is the same as absent. Keys are sent as `Authorization: Bearer KEY` or `x-api-key: KEY`. Errors have the shape
+  that clients of the path read; `errors.md` lists them.
+- Interlock's own remarks on an answer are in its object `interlock`: `notes`, `tools` (that calls were held to the
+  grammar, and why), `incomplete_tool_calls`.
+- Custom tools of `/v1/responses`: a grammar with syntax `regex` is enforced inside the native call, as the `pattern` of a
+  string, so it is read as ECMAScript's. Syntax `lark` is refused.
+- Responses are kept for `previous_response_id` within limits of age, number and size; `store: false` keeps nothing.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_INTRODUCTION]
+    for group in dict.fromkeys(entry.group for entry in ENDPOINTS):
+        parts.append(f"\n## {group}\n")
+        parts += [section for entry in ENDPOINTS if entry.group == group for section in _sections(entry)]
+    return "".join(parts)
+
+
+def _sections(entry: EndpointEntry) -> Iterator[str]:
+    yield f"\n### `{entry.method.upper()} {entry.path}`\n\n{entry.summary}."
+    yield f" Streamed as `{entry.streams}`.\n" if entry.streams else "\n"
+    if entry.body is None:
+        return
+    yield f"\nRead: {', '.join(_fields(entry.body))}.\n"
+    rows = [row for path, table in _tables(entry) for row in _rows(path, table)]
+    if rows:
+        yield "\n| refused | unless it is | instead |\n|---|---|---|\n" + "".join(rows)
+
+
+def _fields(body: type[BaseModel]) -> Iterator[str]:
+    for name, info in body.model_fields.items():
+        required = " (required)" if info.is_required() else ""
+        yield f"`{info.alias or name}`{required}"
+
+
+def _tables(entry: EndpointEntry) -> list[tuple[str, RefusedFields]]:
+    return [("", entry.refused), *((f"{path}.", table) for path, table in entry.refused_inside.items())]
+
+
+def _rows(path: str, table: RefusedFields) -> Iterator[str]:
+    for name, rule in table.items():
+        neutral = ", ".join(f"`{json.dumps(value)}`" for value in rule.neutral)
+        yield f"| `{path}{name}` | {neutral} | {rule.hint or ''} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
