@@ -1,6 +1,6 @@
-"""Every verb of the matcher contract, over every provider.
+"""Every verb of the matcher contract, over every provider, with and without a guard.
 
-Both providers get the same language: the answers ``ab``, ``abcd`` and ``xyz`` over a byte vocabulary.
+All get the same language: the answers ``ab``, ``abcd`` and ``xyz`` over a byte vocabulary.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from interlock.constraints import bitmask
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
 from interlock.constraints.providers.fake import FakeProvider
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.schema.guards.matcher import GuardedGrammar, GuardVocabulary
+from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.schema.guards.turn import Alternative, GuardedTurn, Literal, Value
+from interlock.core.tokenizer import Vocabulary
 from interlock.errors import InterlockError
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
@@ -28,9 +32,33 @@ def ids(text: str) -> list[int]:
     return list(text.encode())
 
 
+class Guarded:
+    """A provider whose grammars all have a guard, which finds nothing to watch."""
+
+    name = "guarded"
+    turn = GuardedTurn(
+        Alternative((Value(0), *(Literal((answer.encode(),)) for answer in ANSWERS))),
+        (GuardPlan((), frozenset()),),
+    )
+
+    def __init__(self, inner: Provider) -> None:
+        self._inner = inner
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._inner.vocabulary
+
+    def compile(self, grammar: str) -> CompiledGrammar:
+        return GuardedGrammar(self._inner.compile(grammar), self.turn, GuardVocabulary(self.vocabulary))
+
+
+LARK = 'start: "ab" ("cd")? | "xyz"'
+LISTED = str([ids(answer) for answer in ANSWERS])
 PROVIDERS: dict[str, tuple[Callable[[], Provider], str]] = {
-    "llguidance": (lambda: LLGuidanceProvider(TOKENIZER), 'start: "ab" ("cd")? | "xyz"'),
-    "fake": (lambda: FakeProvider(TOKENIZER), str([ids(answer) for answer in ANSWERS])),
+    "llguidance": (lambda: LLGuidanceProvider(TOKENIZER), LARK),
+    "fake": (lambda: FakeProvider(TOKENIZER), LISTED),
+    "guarded llguidance": (lambda: Guarded(LLGuidanceProvider(TOKENIZER)), LARK),
+    "guarded fake": (lambda: Guarded(FakeProvider(TOKENIZER)), LISTED),
 }
 
 

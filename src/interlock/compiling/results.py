@@ -53,7 +53,7 @@ class ResultCache:
 def _size(result: Result) -> int:
     """Bytes of the text, and a fixed part for the objects."""
     if isinstance(result, LoweredConstraint):
-        return 500 + len(result.grammar) + sum(map(len, result.notes))
+        return 500 + len(result.grammar) + len(result.guards) + sum(map(len, result.notes))
     return (
         500
         + len(result.message)

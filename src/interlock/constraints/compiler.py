@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import deque
 from concurrent.futures import Future
@@ -11,6 +12,8 @@ from typing import Literal
 from interlock import log
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.providers.base import CompiledGrammar, Provider
+from interlock.constraints.schema.guards.matcher import GuardedGrammar, GuardVocabulary
+from interlock.constraints.schema.guards.turn import GuardedTurn
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError
 
@@ -149,13 +152,23 @@ class GrammarCompiler:
 
     def _compile(self, constraint: LoweredConstraint) -> CompiledGrammar | InterlockError:
         try:
-            return self._cache.put(constraint.key, self._provider.compile(constraint.grammar))
+            grammar = self._provider.compile(constraint.grammar)
+            return self._cache.put(constraint.key, self._guarded(grammar, constraint.guards))
         except InterlockError as error:
             self._cache.put_refusal(constraint.key, error)
             return error
         except Exception as error:  # noqa: BLE001 - the edge of a thread: every waiter gets an answer
             _log.exception("compiling a grammar failed")
             return InterlockError("compile_failed", f"compiling the grammar failed: {error}")
+
+    def _guarded(self, grammar: CompiledGrammar, guards: str) -> CompiledGrammar:
+        if not guards:
+            return grammar
+        return GuardedGrammar(grammar, GuardedTurn.from_json(guards), self._guard_vocabulary)
+
+    @functools.cached_property
+    def _guard_vocabulary(self) -> GuardVocabulary:
+        return GuardVocabulary(self._provider.vocabulary)
 
     def _abandon(self, job: _Job) -> None:
         """The deadline passed while ``job`` ran."""

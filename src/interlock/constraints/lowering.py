@@ -17,7 +17,9 @@ from typing import Protocol
 from interlock.constraints import schema
 from interlock.constraints.declared import declared_literals
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
+from interlock.constraints.outline import outline
 from interlock.constraints.schema.arguments import argument_grammar
+from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.user_grammar import check_lark
 from interlock.constraints.walk import walk
 from interlock.core.constraint import (
@@ -43,7 +45,8 @@ _SPECIAL = re.compile(r"<[A-Za-z0-9_|/:.-]+>")  # spellings that Lark can write 
 
 class SchemaGrammar(Protocol):
     """A schema as Lark. ``start``: name of the rule that derives it. ``lark``: whole rules, one a line.
-    ``notes``: what a caller should know, such as keywords that are only annotations."""
+    ``notes``: what a caller should know, such as keywords that are only annotations. ``guards``: what must be
+    checked beside the grammar."""
 
     @property
     def start(self) -> str: ...
@@ -51,6 +54,8 @@ class SchemaGrammar(Protocol):
     def lark(self) -> str: ...
     @property
     def notes(self) -> tuple[str, ...]: ...
+    @property
+    def guards(self) -> GuardPlan | None: ...
 
 
 SchemaLowering = Callable[[JsonValue, str], SchemaGrammar]
@@ -94,6 +99,7 @@ class _Lowering:
         self._names: dict[object, str] = {}
         self._user_grammars: list[str] = []
         self._notes: list[str] = []
+        self._plans: dict[JsonValue, GuardPlan] = {}
         self._split = re.compile(
             "|".join(map(re.escape, sorted(special_tokens, key=len, reverse=True))) or "(?!)"
         )
@@ -103,13 +109,15 @@ class _Lowering:
         start = self._node(self._spec.root)
         lark = "\n".join([f"start: {start or quote('')}", *self._rules]) + "\n"
         grammar = self._with_user_grammars(lark)
-        key = hashlib.sha256(grammar.encode()).hexdigest()
+        guards = outline(self._spec.root, self._plans, self._outline_parts).to_json() if self._plans else ""
+        key = hashlib.sha256(f"{grammar}\0{guards}".encode()).hexdigest()
         return LoweredConstraint(
             provider=self._spec.provider,
             grammar=grammar,
             key=key,
             notes=tuple(dict.fromkeys(self._notes)),
             literals=declared_literals(self._spec.root),
+            guards=guards,
         )
 
     def _with_user_grammars(self, lark: str) -> str:
@@ -255,6 +263,11 @@ class _Lowering:
         """See ``MarkParts``."""
         return [(part, self._special(part) if special else "") for part, special in self._parts(Marker(text))]
 
+    def _outline_parts(self, node: Text | Marker) -> tuple[bytes | int, ...]:
+        return tuple(
+            self._special_tokens[text] if special else text.encode() for text, special in self._parts(node)
+        )
+
     def _special(self, text: str) -> str:
         by_name = _SPECIAL.fullmatch(text) is not None
         return text if by_name else f"<[{self._special_tokens[text]}]>"
@@ -272,6 +285,8 @@ class _Lowering:
             self._names[node] = grammar.start
             self._rules.append(grammar.lark.rstrip("\n"))
             self._notes.extend(grammar.notes)
+            if grammar.guards is not None:
+                self._plans[node] = grammar.guards
         return self._names[node]
 
     def _user_grammar(self, node: Grammar) -> str:

@@ -178,6 +178,7 @@ class LoweredConstraint:
     key: cache key; equal keys mean equal grammars.
     notes: what the report says that a caller should see (annotations ignored, ...).
     literals: keys and string constants that the spec declares, for guesses at what comes next.
+    guards: JSON text of what must be checked beside the grammar while generating (``GuardedTurn``), part of ``key``.
     """
 
     provider: str
@@ -185,6 +186,7 @@ class LoweredConstraint:
     key: str
     notes: tuple[str, ...] = ()
     literals: tuple[str, ...] = ()
+    guards: str = ""
 
 
 def _dump(node: Any) -> dict[str, Any]:

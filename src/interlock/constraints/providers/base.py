@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from interlock.core.tokenizer import Vocabulary
+
 Row = NDArray[np.int32]  # int32 [ceil(vocab/32)], bit 1 = allowed; see constraints/bitmask.py
 
 
@@ -126,6 +128,9 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
 
     def compile(self, grammar: str) -> CompiledGrammar:
         """Compile a lowered grammar. Releases the GIL while it works. Raises ``InterlockError`` with code

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.providers.base import DraftPlan, MatcherError, Row
-from interlock.core.tokenizer import Tokenizer
+from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
 _ERROR = -1
@@ -28,8 +28,13 @@ class FakeProvider:
     name = "fake"
 
     def __init__(self, tokenizer: Tokenizer) -> None:
+        self._vocabulary = tokenizer.vocabulary
         self._stop_ids = frozenset(tokenizer.vocabulary.stop_ids)
         self._vocab_size = tokenizer.vocabulary.size
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
 
     def compile(self, grammar: str) -> FakeGrammar:
         try:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from interlock.constraints import bitmask
 from interlock.constraints.providers.base import DraftPlan, Matcher, MatcherError, ParallelFiller, Row
 from interlock.constraints.providers.llguidance_errors import DEAD_END, compile_error, is_panic, message_of
-from interlock.core.tokenizer import Tokenizer
+from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
 # a lexer state takes 1-2 kB, so this bounds one grammar to about 100 MB; the other limits are llguidance's own
@@ -35,12 +35,17 @@ class LLGuidanceProvider:
         vocabulary = tokenizer.vocabulary
         if not vocabulary.stop_ids:
             raise ValueError("a vocabulary needs a stop id")
+        self._vocabulary = vocabulary
         self._stop_ids = vocabulary.stop_ids
         self._num_words = bitmask.num_words(vocabulary.size)
         self._tokenizer = llguidance.LLTokenizer(
             cast("Any", _Wrapper(tokenizer)), n_vocab=vocabulary.size, eos_token=list(vocabulary.stop_ids)
         )
         self._limits = llguidance.LLParserLimits(max_lexer_states=_MAX_LEXER_STATES, verbose_errors=False)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
 
     def compile(self, grammar: str) -> LLGuidanceGrammar:
         """See ``Provider.compile``. The first mask is computed too: every copy inherits it, and it shows whether

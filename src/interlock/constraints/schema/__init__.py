@@ -54,7 +54,11 @@ def schema_grammar(
 
     Raises ``InterlockError`` ``invalid_schema`` with every problem.
     """
-    options = options or SchemaOptions(open_objects=value.open_objects, property_order=value.property_order)
+    options = options or SchemaOptions(
+        open_objects=value.open_objects,
+        property_order=value.property_order,
+        guards=lowering is None,  # a guard reads JSON
+    )
     syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
     compiled = compile_schema(load_schema(value.schema), options, syntax, prefix, lowering=lowering)
     if compiled.problems:
@@ -73,7 +77,8 @@ def load_schema(text: str) -> Any:
     try:
         data = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
         text.encode()
-        json.dumps(data, default=str, ensure_ascii=False).encode()
+        if "\\u" in text:  # half a surrogate pair
+            json.dumps(data, default=str, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         reason = (
             "nested too deeply" if isinstance(error, RecursionError) else f"not JSON text in Unicode: {error}"

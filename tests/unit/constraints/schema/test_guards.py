@@ -16,6 +16,7 @@ from interlock.constraints.schema import SchemaOptions, compile_schema, json_syn
 from interlock.constraints.schema.guards.matcher import GuardedMatcher, GuardVocabulary
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.scan import RepetitionError, State, canonical, feed
+from interlock.constraints.schema.guards.turn import GuardedTurn, Value
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 PRODUCT = {
@@ -41,7 +42,7 @@ SCHEMAS = [
 @pytest.fixture(scope="module")
 def provider():
     tokenizer = byte_tokenizer()
-    return LLGuidanceProvider(tokenizer), GuardVocabulary(tokenizer.vocabulary.tokens)
+    return LLGuidanceProvider(tokenizer), GuardVocabulary(tokenizer.vocabulary)
 
 
 @pytest.fixture
@@ -55,7 +56,8 @@ def guarded(provider):
         assert compiled.guards is not None
         assert GuardPlan.from_json(compiled.guards.to_json()) == compiled.guards
         grammar = engine.compile(f"start: {compiled.start}\n{compiled.lark}")
-        return GuardedMatcher(grammar.matcher(), compiled.guards, vocabulary)
+        turn = GuardedTurn(Value(0), (compiled.guards,))
+        return GuardedMatcher(grammar.matcher(), turn, vocabulary)
 
     return make
 

@@ -2,180 +2,300 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from interlock.constraints.providers.base import DraftPlan, Matcher, MatcherError, Row
-from interlock.constraints.schema.guards.plan import GuardPlan
-from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
+from interlock.constraints import bitmask
+from interlock.constraints.providers.base import (
+    CompiledGrammar,
+    DraftPlan,
+    Matcher,
+    MatcherError,
+    ParallelFiller,
+    Row,
+)
+from interlock.constraints.schema.guards.scan import RepetitionError
+from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, watched
+from interlock.core.tokenizer import Vocabulary
 
-_COMPLETERS = frozenset(b'",]}')
-
-
-_MAX_CHOICES = 12  # more ways than that to go on are no dead end
-_MAX_FORESEEN = 300  # steps looked ahead for one mask
+_COMPLETER = re.compile(rb'[",\]}]')
+_MAX_CHOICES = 64  # more ways than that to go on are no dead end
+_MAX_FORESEEN = 300  # tokens looked ahead for one mask
 
 
 class GuardVocabulary:
-    """The tokens that can complete an item or a key. Built once for a vocabulary."""
+    """A vocabulary, and which of its tokens can complete an item or a key. Built once."""
 
-    def __init__(self, tokens: Sequence[bytes]) -> None:
-        self.tokens = tokens
-        found = [number for number, token in enumerate(tokens) if _COMPLETERS.intersection(token)]
-        self.completers: NDArray[np.int64] = np.array(found, dtype=np.int64)
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.tokens = vocabulary.tokens
+        self.special_ids = vocabulary.special_ids
+        self.stop_ids = frozenset(vocabulary.stop_ids)
+        self.num_words = bitmask.num_words(vocabulary.size)
+        self.completers = np.zeros(self.num_words, np.int32)
+        self.single_bytes = np.zeros(self.num_words, np.int32)
+        ordinary = [
+            (number, token)
+            for number, token in enumerate(vocabulary.tokens)
+            if number not in self.special_ids and number not in self.stop_ids
+        ]
+        bitmask.set_only(self.completers, [number for number, token in ordinary if _COMPLETER.search(token)])
+        bytes_ = {token: number for number, token in reversed(ordinary) if len(token) == 1}
+        bitmask.set_only(self.single_bytes, bytes_.values())
+        self.spells_every_byte = len(bytes_) == 256
+
+
+class GuardedGrammar:
+    """A grammar with a guard."""
+
+    def __init__(self, inner: CompiledGrammar, turn: GuardedTurn, vocabulary: GuardVocabulary) -> None:
+        self._inner = inner
+        self._turn = turn
+        self._vocabulary = vocabulary
+
+    @property
+    def num_bytes(self) -> int:
+        return self._inner.num_bytes
+
+    def matcher(self) -> GuardedMatcher:
+        return GuardedMatcher(self._inner.matcher(), self._turn, self._vocabulary)
 
 
 class GuardedMatcher:
-    """A ``Matcher`` of a grammar whose whole text is one guarded JSON document. It rolls back with the matcher
-    inside. Where every continuation would repeat something, it fails with a ``MatcherError``."""
+    """A ``Matcher`` of a turn in which some JSON values are guarded. It rolls back with the matcher inside. Where
+    every continuation would repeat something, it fails."""
 
-    def __init__(self, inner: Matcher, plan: GuardPlan, vocabulary: GuardVocabulary) -> None:
-        self._inner = inner
-        self._plan = plan
+    def __init__(self, inner: Matcher, turn: GuardedTurn, vocabulary: GuardVocabulary) -> None:
+        self.inner = inner
+        self._turn = turn
         self._vocabulary = vocabulary
-        self._words = (len(vocabulary.tokens) + 31) // 32
-        self._states = [State()]  # one for each accepted token, the start first
+        self._states = [turn.start()]  # one for each accepted token, the start first
+        self._error: str | None = None
 
     @property
     def error(self) -> str | None:
-        return self._inner.error
+        return self._error or self.inner.error
 
     def fill(self, row: Row) -> None:
+        self._check()
+        self.inner.fill(row)
+        self.narrow(row)
+
+    def narrow(self, row: Row) -> None:
+        """Take from ``row``, the mask of the grammar, what would repeat something."""
+        if not self._watched() or not row.any():
+            return
         self._veto(row)
-        if self._states[-1].watchful:
-            self._foresee(row)
-            if not row.any():
-                raise MatcherError("every continuation repeats an earlier item")
+        self._foresee(row)
+        if not row.any():
+            self._fail("every continuation repeats an earlier item")
+
+    def _watched(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(state.progress for state in watched(self._states[-1]))
 
     def _veto(self, row: Row) -> None:
-        """The mask without tokens that complete a repetition."""
-        self._inner.fill(row)
-        state = self._states[-1]
-        if not state.watchful:
-            return
-        numbers = self._vocabulary.completers
-        words, bits = numbers >> 5, (numbers & 31).astype(np.int32)
-        for number in numbers[(row[words] >> bits) & 1 == 1]:
-            if self._repeats(state, int(number)):
-                _clear(row, int(number))
-
-    def _foresee(self, row: Row) -> None:
-        """Also without tokens after which, within a few steps, every continuation would repeat something: where
-        items are finite, generation must not walk into the last path that is left but taken."""
-        choices = _few(row)
-        if choices is None:
-            return
-        budget = [_MAX_FORESEEN]
-        start = self._states[-1].progress
-        for number in choices:
-            if self._is_doomed(number, start, budget):
+        known: dict[bytes, Readings | None] = {b"": self._states[-1]}
+        for number in _allowed(row & self._vocabulary.completers):
+            if self._repeats(self._vocabulary.tokens[number], known):
                 _clear(row, number)
 
-    def _is_doomed(self, token_id: int, start: tuple[int, ...], budget: list[int]) -> bool:
-        if self._inner.is_accepting and self._states[-1].mode == "end":
+    def _repeats(self, token: bytes, known: dict[bytes, Readings | None]) -> bool:
+        """known: readings after beginnings of tokens, ``None`` where they repeat something. Nothing is completed but
+        at the bytes that end an item, so tokens share most of the way."""
+        readings, start = known[b""], 0
+        for match in _COMPLETER.finditer(token):
+            head = token[: match.end()]
+            if head not in known:
+                assert readings is not None
+                try:
+                    known[head] = self._turn.after_text(readings, token[start : match.end()])
+                except RepetitionError:
+                    known[head] = None
+                except LostError:
+                    return True
+            readings, start = known[head], match.end()
+            if readings is None:
+                return True
+        return False
+
+    def _foresee(self, row: Row) -> None:
+        """Also without tokens after which every continuation would soon repeat something: where items are finite,
+        generation must not walk into the last path that is left but taken."""
+        choices = _few(row)
+        if choices is None or len(choices) < 2 or not self._vocabulary.spells_every_byte:
+            return
+        budget = [_MAX_FORESEEN]
+        probe = self.clone()
+        start = probe._watched()
+        for number in choices:
+            if number not in self._vocabulary.stop_ids and probe._is_doomed(number, start, budget):
+                _clear(row, number)
+        probe.close()
+
+    def _is_doomed(self, token_id: int, start: tuple[tuple[int, ...], ...], budget: list[int]) -> bool:
+        """Whether nothing but repetitions follows, byte by byte: a text that cannot go on so cannot go on at all."""
+        budget[0] -= 1
+        if budget[0] < 0:
             return False
         try:
             self.accept(token_id)
         except MatcherError:
-            return True
+            return self._error is not None and self._recovered()
         try:
-            if self._states[-1].progress != start or self._inner.is_accepting:
+            if self._watched() != start or self.inner.is_accepting:
                 return False
-            row = np.zeros(self._words, dtype=np.int32)
+            row = np.zeros(self._vocabulary.num_words, dtype=np.int32)
+            self.inner.fill(row)
+            row &= self._vocabulary.single_bytes
             self._veto(row)
             choices = _few(row)
-            if choices is None:
-                return False
-            for number in choices:
-                budget[0] -= 1
-                if budget[0] < 0 or not self._is_doomed(number, start, budget):
-                    return False
-            return True
+            return choices is not None and all(self._is_doomed(one, start, budget) for one in choices)
         finally:
             self.rollback(1)
 
-    def _repeats(self, state: State, token_id: int) -> bool:
-        try:
-            feed(self._plan, state, self._bytes(token_id))
-        except RepetitionError:
-            return True
-        return False
-
-    def _bytes(self, token_id: int) -> bytes:
-        return self._vocabulary.tokens[token_id] if token_id < len(self._vocabulary.tokens) else b""
+    def _recovered(self) -> bool:
+        """A look-ahead met a repetition; the grammar inside knows nothing of it."""
+        self._error = None
+        return True
 
     def accept(self, token_id: int) -> None:
-        if self._inner.is_accepting and self._states[-1].mode == "end":
-            following = self._states[-1]  # a stop id
-        else:
-            try:
-                following = feed(self._plan, self._states[-1], self._bytes(token_id))
-            except RepetitionError:
-                raise MatcherError("the token repeats an earlier item") from None
-        self._inner.accept(token_id)
+        self._check()
+        try:
+            following = self._after(self._states[-1], token_id)
+        except RepetitionError:
+            self._fail("the token repeats an earlier item")
+        except LostError:
+            if self.inner.validate([token_id]) == 1:
+                self._fail("the guard lost its place")
+            following = ()
+        self.inner.accept(token_id)
         self._states.append(following)
 
-    def validate(self, token_ids: Sequence[int]) -> int:
-        return self._legal(token_ids, self._inner.validate(token_ids))
+    def _after(self, readings: Readings, token_id: int) -> Readings:
+        vocabulary = self._vocabulary
+        if token_id in vocabulary.stop_ids:
+            return readings
+        if token_id in vocabulary.special_ids:
+            return self._turn.after_special(readings, token_id)
+        text = vocabulary.tokens[token_id] if token_id < len(vocabulary.tokens) else b""
+        return self._turn.after_text(readings, text)
 
-    def _legal(self, token_ids: Sequence[int], limit: int) -> int:
-        state = self._states[-1]
-        for count, token_id in enumerate(token_ids[:limit]):
-            try:
-                state = feed(self._plan, state, self._bytes(token_id))
-            except RepetitionError:
-                return count
-        return limit
+    def _legal(self, token_ids: Sequence[int]) -> Iterator[Readings]:
+        """Readings after each token as far as nothing is repeated."""
+        readings = self._states[-1]
+        with contextlib.suppress(RepetitionError, LostError):
+            for token_id in token_ids:
+                readings = self._after(readings, token_id)
+                yield readings
+
+    def validate(self, token_ids: Sequence[int]) -> int:
+        self._check()
+        return sum(1 for _ in self._legal(token_ids[: self.inner.validate(token_ids)]))
 
     def rollback(self, num_tokens: int) -> None:
-        self._inner.rollback(num_tokens)
+        self._check()
+        self.inner.rollback(num_tokens)
         if num_tokens:
             del self._states[-num_tokens:]
 
     def forced_tokens(self) -> list[int]:
-        forced = self._inner.forced_tokens()
-        return forced[: self._legal(forced, len(forced))]
+        self._check()
+        forced = self.inner.forced_tokens()
+        return forced[: sum(1 for _ in self._legal(forced))]
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
-        taken = 0
-        try:
-            for index in range(len(draft) + 1):
-                self.fill(rows[index])
-                if index == len(draft) or not rows[index][draft[index] >> 5] >> (draft[index] & 31) & 1:
+        self._check()
+        plan = self.inner.plan(draft, rows)
+        self.narrow(rows[0])
+        legal = list(self._legal(draft[: plan.num_valid]))
+        num_valid = len(legal)
+        if any(map(watched, (self._states[-1], *legal))):
+            num_valid = self._narrow_behind(draft[:num_valid], rows)
+        return DraftPlan(num_valid=num_valid, rows=rows[: num_valid + 1])
+
+    def _narrow_behind(self, draft: Sequence[int], rows: NDArray[np.int32]) -> int:
+        """Narrow the rows behind the first on a copy, which takes the errors with it."""
+        probe = self.clone()
+        num_valid = 0
+        with contextlib.suppress(MatcherError):
+            for token_id in draft:
+                if not bitmask.is_allowed(rows[num_valid], token_id):
                     break
-                self.accept(draft[index])
-                taken += 1
-        finally:
-            self.rollback(taken)
-        return DraftPlan(num_valid=taken, rows=rows[: taken + 1])
+                probe.accept(token_id)
+                probe.narrow(rows[num_valid + 1])
+                num_valid += 1
+        probe.close()
+        return num_valid
 
     @property
     def is_accepting(self) -> bool:
-        return self._inner.is_accepting
+        self._check()
+        return self.inner.is_accepting
 
     @property
     def is_terminated(self) -> bool:
-        return self._inner.is_terminated
+        self._check()
+        return self.inner.is_terminated
+
+    def parallel_filler(self, threads: int) -> ParallelFiller | None:
+        filler = self.inner.parallel_filler(threads)
+        return None if filler is None else _GuardedFiller(filler)
 
     def clone(self) -> GuardedMatcher:
-        twin = GuardedMatcher(self._inner.clone(), self._plan, self._vocabulary)
+        self._check()
+        twin = GuardedMatcher(self.inner.clone(), self._turn, self._vocabulary)
         twin._states = list(self._states)
         return twin
 
     def close(self) -> None:
-        self._inner.close()
+        self.inner.close()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise MatcherError(self._error)
+
+    def _fail(self, message: str) -> NoReturn:
+        self._error = message
+        raise MatcherError(message)
+
+
+class _GuardedFiller:
+    """The grammar's masks in native code, what guards take from them one by one."""
+
+    def __init__(self, inner: ParallelFiller) -> None:
+        self._inner = inner
+
+    def fill(self, jobs: Sequence[tuple[Matcher, int]], rows: NDArray[np.int32]) -> None:
+        guarded = [
+            (matcher, row)
+            for matcher, row in jobs
+            if isinstance(matcher, GuardedMatcher) and matcher.error is None
+        ]
+        self._inner.fill([(matcher.inner, row) for matcher, row in guarded], rows)
+        for matcher, row in guarded:
+            if matcher.error is None:
+                with contextlib.suppress(MatcherError):  # the matcher holds it
+                    matcher.narrow(rows[row])
 
 
 def _clear(row: Row, token_id: int) -> None:
     row.view(np.uint32)[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
 
 
+def _allowed(row: Row) -> list[int]:
+    words = np.flatnonzero(row)
+    bits = np.unpackbits(row[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
+    which, bit = np.nonzero(bits)
+    return [int(number) for number in words[which] * 32 + bit]
+
+
 def _few(row: Row) -> list[int] | None:
     """The allowed tokens, ``None`` if they are many."""
-    words = np.flatnonzero(row)
-    if len(words) > _MAX_CHOICES:
+    if np.count_nonzero(row) > _MAX_CHOICES:
         return None
-    out = [int(word) * 32 + bit for word in words for bit in range(32) if int(row[word]) >> bit & 1]
+    out = _allowed(row)
     return out if len(out) <= _MAX_CHOICES else None

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Final, Literal
 
 from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
+from interlock.constraints.schema.guards.seen import Seen
 
 Mode = Literal[
     "value", "string", "string escape", "scalar", "after", "key", "key string", "key escape", "colon", "end"
@@ -18,21 +18,26 @@ Mode = Literal[
 
 _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
+_SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsn")
 
 
-class RepetitionError(Exception):
+class ScanError(Exception):
+    """The text is no JSON document."""
+
+
+class RepetitionError(ScanError):
     """An item or a key came a second time where that is forbidden."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """An open array or object. seen: its items or keys so far, in canonical form, where they must differ.
-    start: where the current item or key begins."""
+    start: where the current item or key begins in the document."""
 
     nodes: Nodes
     is_array: bool
     checked: bool
-    seen: frozenset[str] = frozenset()
+    seen: Seen = Seen()
     index: int = 0
     start: int = 0
     key: str = ""
@@ -40,109 +45,207 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class State:
+    """A place in a document. text: the part of it that is still needed, from byte ``base`` on."""
+
     mode: Mode = "value"
     frames: tuple[Frame, ...] = ()
     text: bytes = b""
+    base: int = 0
 
     @property
     def watchful(self) -> bool:
         """Something written now could repeat something."""
-        return any(frame.checked and frame.seen for frame in self.frames)
+        return any(frame.checked and frame.seen.count for frame in self.frames)
 
     @property
     def progress(self) -> tuple[int, ...]:
         """Changes when a watched item or key is complete, or its container is closed."""
-        return tuple(len(frame.seen) for frame in self.frames if frame.checked)
+        return tuple(frame.seen.count for frame in self.frames if frame.checked)
+
+    @property
+    def is_bare(self) -> bool:
+        """A number or a word that is the whole document: only what follows tells whether it has ended."""
+        return self.mode == "scalar" and not self.frames
 
 
 def feed(plan: GuardPlan, state: State, data: bytes) -> State:
-    """The state after ``data``. Raises ``RepetitionError``."""
-    text = state.text + data
-    mode, frames = state.mode, list(state.frames)
-    for at in range(len(state.text), len(text)):
-        mode = _step(plan, mode, frames, text, at)
-    return State(mode, tuple(frames), text)
+    """The state after ``data``. Raises ``ScanError``, ``RepetitionError`` among them."""
+    state, taken = feed_some(plan, state, data)
+    while taken < len(data):
+        if state.mode == "end":
+            if data[taken:].strip(_SPACE):
+                raise ScanError
+            return state
+        state, more = feed_some(plan, state, data[taken:])
+        taken += more
+    return state
 
 
-def _step(plan: GuardPlan, mode: Mode, frames: list[Frame], text: bytes, at: int) -> Mode:
-    byte = text[at]
-    if mode == "string":
-        if byte == _BACKSLASH:
-            return "string escape"
-        return _completed(frames, text, at + 1) if byte == _QUOTE else mode
-    if mode == "key string":
-        if byte == _BACKSLASH:
-            return "key escape"
-        return _key_completed(frames, text, at + 1) if byte == _QUOTE else mode
-    if mode in ("string escape", "key escape"):
-        return "string" if mode == "string escape" else "key string"
-    if mode == "scalar" and byte not in b",]} \t\n\r":
-        return mode
-    if mode == "scalar":
-        mode = _completed(frames, text, at)
-    if byte in _SPACE or mode == "end":
-        return mode
-    if mode == "colon":
-        return "value" if byte == _COLON else mode
-    if byte in b"]}":
-        frames.pop()
-        return _completed(frames, text, at + 1)
-    if mode == "after":
-        return _next(frames)
-    if mode == "key":
-        frames[-1] = replace(frames[-1], start=at)
-        return "key string"
-    return _value(plan, frames, byte, at)
+def feed_some(plan: GuardPlan, state: State, data: bytes) -> tuple[State, int]:
+    """The state after the first bytes of ``data``, and their number: all of them, but no more than the document
+    has, and one by one where it may have ended (``is_bare``). Raises as ``feed`` does."""
+    scan = _Scan(plan, state, data)
+    scan.run()
+    return scan.state()
 
 
-def _value(plan: GuardPlan, frames: list[Frame], byte: int, at: int) -> Mode:
-    if frames and frames[-1].is_array:
-        frames[-1] = replace(frames[-1], start=at)
-    if byte == _QUOTE:
-        return "string"
-    if byte not in b"[{":
+class _Scan:
+    """One run over new bytes."""
+
+    def __init__(self, plan: GuardPlan, state: State, data: bytes) -> None:
+        self._plan = plan
+        self._mode: Mode = state.mode
+        self._frames = list(state.frames)
+        self._base = state.base
+        self._text = state.text + data
+        self._at = len(state.text)
+        self._start = self._at
+
+    def run(self) -> None:
+        while self._at < len(self._text) and self._mode != "end":
+            if self._mode in ("string", "key string"):
+                self._skip_plain()
+                continue
+            self._mode = self._step(self._text[self._at])
+            self._at += 1
+            if self._mode == "scalar" and not self._frames:
+                return
+
+    def state(self) -> tuple[State, int]:
+        """Where the run ended, without the text that nobody will ask for, and how far it came."""
+        end = self._base + self._at
+        starts = [frame.start for frame in self._frames if frame.checked and frame.is_array]
+        if self._mode in ("key string", "key escape"):
+            starts.append(self._frames[-1].start)
+        base = min(starts, default=end)
+        text = self._text[base - self._base : self._at]
+        return State(self._mode, tuple(self._frames), text, base), self._at - self._start
+
+    def _skip_plain(self) -> None:
+        """Over what ends no string."""
+        text, at = self._text, self._at
+        while at < len(text) and text[at] != _QUOTE and text[at] != _BACKSLASH:
+            at += 1
+        self._at = at + 1 if at < len(text) else at
+        if at == len(text):
+            return
+        if text[at] == _BACKSLASH:
+            self._mode = "string escape" if self._mode == "string" else "key escape"
+        else:
+            self._mode = self._completed(at + 1) if self._mode == "string" else self._key_completed(at + 1)
+
+    def _step(self, byte: int) -> Mode:
+        mode = self._mode
+        if mode == "string escape":
+            return "string"
+        if mode == "key escape":
+            return "key string"
+        if mode == "scalar":
+            if byte in _SCALAR or (byte in _SPACE and self._frames):
+                return mode
+            mode = self._completed(self._at)
+        if byte in _SPACE:
+            return mode
+        if mode == "value":
+            return self._value(byte)
+        return self._between(mode, byte)
+
+    def _between(self, mode: Mode, byte: int) -> Mode:
+        """A byte that is no part of a value."""
+        frame = self._frames[-1] if self._frames else None
+        if mode == "colon" and byte == _COLON:
+            return "value"
+        if mode == "key" and byte == _QUOTE:
+            self._frames[-1] = replace(self._frames[-1], start=self._base + self._at)
+            return "key string"
+        if frame is not None and mode == "after" and byte == _COMMA:
+            return self._next(frame)
+        if frame is not None and mode in ("after", "key") and byte == b"}]"[frame.is_array]:
+            return self._closed()
+        raise ScanError
+
+    def _value(self, byte: int) -> Mode:
+        frames = self._frames
+        if frames and frames[-1].is_array:
+            if byte in b"]" and frames[-1].index == 0:
+                return self._closed()
+            frames[-1] = replace(frames[-1], start=self._base + self._at)
+        if byte == _QUOTE:
+            return "string"
+        if byte in b"[{":
+            return self._opened(byte in b"[")
+        if byte not in _SCALAR:
+            raise ScanError
         return "scalar"
-    if not frames:
-        nodes = plan.root
-    else:
-        outer = frames[-1]
-        nodes = plan.item(outer.nodes, outer.index) if outer.is_array else plan.member(outer.nodes, outer.key)
-    is_array = byte in b"["
-    frames.append(Frame(nodes, is_array, plan.unique(nodes) if is_array else plan.distinct(nodes)))
-    return "value" if is_array else "key"
+
+    def _opened(self, is_array: bool) -> Mode:
+        plan = self._plan
+        if not self._frames:
+            nodes = plan.root
+        else:
+            outer = self._frames[-1]
+            nodes = (
+                plan.item(outer.nodes, outer.index) if outer.is_array else plan.member(outer.nodes, outer.key)
+            )
+        checked = plan.unique(nodes) if is_array else plan.distinct(nodes)
+        self._frames.append(Frame(nodes, is_array, checked, start=self._base + self._at))
+        return "value" if is_array else "key"
+
+    def _closed(self) -> Mode:
+        self._frames.pop()
+        return self._completed(self._at + 1)
+
+    def _next(self, frame: Frame) -> Mode:
+        if not frame.is_array:
+            return "key"
+        self._frames[-1] = replace(frame, index=frame.index + 1)
+        return "value"
+
+    def _completed(self, end: int) -> Mode:
+        """A value ends before ``end``."""
+        if not self._frames:
+            return "end"
+        frame = self._frames[-1]
+        if frame.is_array and frame.checked:
+            self._frames[-1] = replace(frame, seen=_with(frame, canonical(self._parsed(frame, end))))
+        return "after"
+
+    def _key_completed(self, end: int) -> Mode:
+        frame = self._frames[-1]
+        key = self._parsed(frame, end)
+        seen = _with(frame, key) if frame.checked else frame.seen
+        self._frames[-1] = replace(frame, key=key, seen=seen)
+        return "colon"
+
+    def _parsed(self, frame: Frame, end: int) -> Any:
+        try:
+            text = self._text[frame.start - self._base : end]
+            return json.loads(text, parse_float=_Number.of, parse_int=_Number.of)
+        except ValueError:
+            raise ScanError from None
 
 
-def _next(frames: list[Frame]) -> Mode:
-    frame = frames[-1]
-    if not frame.is_array:
-        return "key"
-    frames[-1] = replace(frame, index=frame.index + 1)
-    return "value"
+def _with(frame: Frame, item: str) -> Seen:
+    if item in frame.seen:
+        raise RepetitionError
+    return frame.seen.add(item)
 
 
-def _completed(frames: list[Frame], text: bytes, end: int) -> Mode:
-    """A value ends before ``end``."""
-    if not frames:
-        return "end"
-    frame = frames[-1]
-    if frame.is_array and frame.checked:
-        item = canonical(json.loads(text[frame.start : end], parse_float=Fraction))
-        if item in frame.seen:
-            raise RepetitionError
-        frames[-1] = replace(frame, seen=frame.seen | {item})
-    return "after"
+class _Number(str):
+    """Significant digits and exponent of a number: exact, and short where the number is not."""
 
+    __slots__ = ()
 
-def _key_completed(frames: list[Frame], text: bytes, end: int) -> Mode:
-    frame = frames[-1]
-    key = json.loads(text[frame.start : end])
-    seen = frame.seen
-    if frame.checked:
-        if key in seen:
-            raise RepetitionError
-        seen |= {key}
-    frames[-1] = replace(frame, key=key, seen=seen)
-    return "colon"
+    @staticmethod
+    def of(text: str) -> _Number:
+        mantissa, _, exponent = text.lower().partition("e")
+        sign = "-" if mantissa.startswith("-") else ""
+        whole, _, fraction = mantissa.lstrip("-").partition(".")
+        digits = (whole + fraction).lstrip("0")
+        kept = digits.rstrip("0")
+        if not kept:
+            return _Number("0")
+        return _Number(f"{sign}{kept}e{int(exponent or 0) - len(fraction) + len(digits) - len(kept)}")
 
 
 def canonical(value: Any) -> str:
@@ -151,6 +254,8 @@ def canonical(value: Any) -> str:
         return "{" + ",".join(f"{json.dumps(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, _Number):
+        return str(value)
     if isinstance(value, (str, bool)) or value is None:
         return json.dumps(value)
-    return str(Fraction(value))
+    return str(_Number.of(repr(value)))

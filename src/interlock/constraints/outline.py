@@ -1,0 +1,55 @@
+"""What a guard must know of a spec to find the values it watches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from interlock.constraints.schema.guards import turn
+from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.core.constraint import (
+    Alternative,
+    Choice,
+    FreeText,
+    Grammar,
+    JsonValue,
+    Marker,
+    Node,
+    Regex,
+    Repeat,
+    Sequence,
+    Text,
+)
+
+Parts = Callable[[Text | Marker], tuple[bytes | int, ...]]
+"""Cuts a text around special tokens: bytes, and ids of those."""
+
+
+def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], parts: Parts) -> turn.GuardedTurn:
+    """plans: of the values in the spec that need one."""
+    numbers = {value: number for number, value in enumerate(plans)}
+
+    def of(node: Node) -> turn.Outline:
+        match node:
+            case Text() | Marker():
+                return turn.Literal(parts(node))
+            case FreeText(excludes=excludes, begins_not=begins_not):
+                known = [parts(Marker(text)) for text in excludes]
+                texts = tuple(part[0] for part in known if len(part) == 1 and isinstance(part[0], bytes))
+                return turn.Free(texts, begins_not.encode())
+            case JsonValue(syntax="json"):
+                return turn.Value(numbers.get(node))
+            case Choice(options=options):
+                return turn.Alternative(tuple(turn.Literal(parts(Text(option))) for option in options))
+            case Regex() | Grammar() | JsonValue():
+                return turn.Opaque()
+            case Sequence(items=items):
+                return turn.Sequence(tuple(map(of, items)))
+            case Alternative(items=items):
+                return turn.Alternative(tuple(map(of, items)))
+            case Repeat(item=item, minimum=low, maximum=high, separator=separator):
+                inner, between = of(item), None if separator is None else of(separator)
+                if turn.may_be_empty(inner):
+                    return turn.Opaque()  # what repeats nothing has no end
+                return turn.Repeat(inner, low, high, between)
+
+    return turn.GuardedTurn(of(root), tuple(plans.values()))

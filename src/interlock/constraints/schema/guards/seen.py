@@ -1,0 +1,24 @@
+"""A set that grows and whose earlier versions stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Parts of falling size; versions share them, so that all of them together take n log n."""
+
+    parts: tuple[frozenset[str], ...] = ()
+    count: int = 0
+
+    def __contains__(self, item: str) -> bool:
+        return any(item in part for part in self.parts)
+
+    def add(self, item: str) -> Seen:
+        """Also with ``item``, which is not in it yet."""
+        parts, new = self.parts, frozenset((item,))
+        while parts and len(parts[-1]) <= len(new):
+            new |= parts[-1]
+            parts = parts[:-1]
+        return Seen((*parts, new), self.count + 1)
