@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from interlock.core.messages import Message, ToolCall
+from interlock.core.request import ReasoningOptions
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
 from interlock.families import kimi_k2, mistral_v13, qwen3_coder
@@ -107,3 +108,46 @@ def test_reserved_closers_in_earlier_turns_are_refused(arguments: str, result: s
         check_reserved(messages, qwen3_coder.FAMILY, ())
     assert (caught.value.code, caught.value.param) == ("invalid_messages", param)
     check_reserved(messages, qwen3_coder.FAMILY, ("</parameter>",))  # a token of its own: text never becomes it
+
+
+def test_text_and_thinking_before_a_call_share_the_place_that_gpt_oss_has(
+    templates: Templates, describe: Describe
+) -> None:
+    description = describe(templates("openai-gpt-oss-120b"))
+    messages = (
+        CONVERSATION[0],
+        Message(role="assistant", content="Let me see.", reasoning="Hm.", tool_calls=CALLS[:1]),
+        CONVERSATION[2],
+    )
+    text = PromptRenderer(choose(description).family, description).render(messages, TOOLS).text
+    assert "<|channel|>analysis<|message|>Hm.\n\nLet me see.<|end|>" in text
+
+
+def test_kimi_k3_shows_dynamic_tools_where_they_are_declared(templates: Templates, describe: Describe) -> None:
+    description = describe(templates("Kimi-K3"))
+    messages = (
+        Message(role="user", content="hi"),
+        Message(role="developer", tools=TOOLS[1:]),
+        Message(role="user", content="query"),
+    )
+    prompt = PromptRenderer(choose(description).family, description).render(messages, TOOLS)
+    before, declared, after = prompt.text.partition("New Tools Available")
+    assert declared
+    assert '"name":"get_weather"' in before
+    assert '"name":"now"' not in before
+    assert '"name":"now"' in after
+    assert prompt.thinking == "open"
+    off = PromptRenderer(choose(description).family, description).render(
+        messages, TOOLS, ReasoningOptions(enabled=False)
+    )
+    assert off.thinking == "closed"
+
+
+def test_a_message_that_only_declares_tools_is_left_out_where_the_template_lists_them_all(
+    templates: Templates, describe: Describe
+) -> None:
+    description = describe(templates("Qwen-Qwen3-0.6B"))
+    messages = (Message(role="user", content="hi"), Message(role="developer", tools=TOOLS[1:]))
+    text = PromptRenderer(choose(description).family, description).render(messages, TOOLS).text
+    assert text.count("<|im_start|>") == 3
+    assert '"name": "now"' in text

@@ -58,6 +58,9 @@ def template_messages(
         item: TemplateMessage = {"role": role, "content": clean(message.content or "")}
         if message.reasoning is not None and family.reasoning is not None:
             item[family.reasoning.history_key] = clean(message.reasoning)
+        if message.tool_calls and message.content and message.reasoning and _takes_one_text(family):
+            item["content"] = clean(f"{message.reasoning}\n\n{message.content}")
+            item.pop(family.reasoning.history_key if family.reasoning else "", None)
         if message.tool_calls:
             item["tool_calls"] = [
                 _template_call(
@@ -80,6 +83,11 @@ def template_messages(
         else:
             out.append(item)
     return out
+
+
+def _takes_one_text(family: ModelFamily) -> bool:
+    """Templates of families with channels have one place for text in front of a call, which is thinking."""
+    return family.answer is not None and bool(family.answer.lead_open)
 
 
 def _template_call(call: ToolCall, clean: Clean, as_text: bool, where: str) -> dict[str, Any]:
