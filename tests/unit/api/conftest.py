@@ -14,7 +14,17 @@ from fastapi import FastAPI
 from interlock.api.app import build_app
 from interlock.api.scripted import ScriptedService
 from interlock.config import HttpConfig
+from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.engine import EngineRequest
+from interlock.engine.fake import ScriptedEngine
+from interlock.errors import InterlockError
+from interlock.families.qwen3 import FAMILY
+from interlock.families.wire.render import PromptRenderer
 from interlock.metrics import Metrics
+from interlock.serving.model import ServedModel
+from interlock.serving.service import GenerationService
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
+from interlock.tokenization.description import ModelDescription
 
 CHAT = "/v1/chat/completions"
 
@@ -136,3 +146,66 @@ def api(make_api: MakeApi) -> Api:
 def fold() -> Callable[[str], Folded]:
     """The body of a stream to what a client collects from it."""
     return lambda body: fold_chunks(payloads(body)[:-1])
+
+
+class Pool:
+    """Lowers nothing; refuses what ``refusal`` says."""
+
+    refusal: InterlockError | None = None
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+        if self.refusal is not None:
+            raise self.refusal
+        return LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest())
+
+
+class Stack:
+    """A served model whose text a test sets."""
+
+    def __init__(self) -> None:
+        self.text = "hello"
+        self.tokenizer = byte_tokenizer()
+        self.engine = ScriptedEngine(self._play, context_tokens=2000)
+        self.pool = Pool()
+        description = ModelDescription(
+            tokenizer=self.tokenizer,
+            architecture="test",
+            name="test",
+            chat_template="{%- for message in messages %}{{ message.content }}<|im_end|>{% endfor -%}",
+            context_tokens=0,
+            bos_token="",
+            eos_token="<|im_end|>",
+        )
+        model = ServedModel(
+            name="m",
+            family=FAMILY,
+            tokenizer=self.tokenizer,
+            renderer=PromptRenderer(FAMILY, description),
+            engine=self.engine,
+            compile_pool=self.pool,
+        )
+        metrics, http = Metrics(), HttpConfig(drain_s=0.0)
+        self.service = GenerationService(model, metrics, http)
+        self.app = build_app(
+            self.service, http, metrics, health=lambda: self.service.lifecycle.phase, stats=self.engine.stats
+        )
+
+    def _play(self, _request: EngineRequest) -> list[int]:
+        return [*self.tokenizer.encode(self.text), self.tokenizer.vocabulary.stop_ids[0]]
+
+
+@pytest.fixture
+def new_stack() -> type[Stack]:
+    return Stack
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[Stack]:
+    made = Stack()
+    await made.service.lifecycle.start()
+    yield made
+    await made.service.lifecycle.stop()

@@ -9,19 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from interlock.api.app import build_app
-from interlock.config import HttpConfig
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
-from interlock.core.engine import EngineRequest
-from interlock.engine.fake import ScriptedEngine
 from interlock.errors import InterlockError, Problem
-from interlock.families.qwen3 import FAMILY
-from interlock.families.wire.render import PromptRenderer
-from interlock.metrics import Metrics
-from interlock.serving.model import ServedModel
-from interlock.serving.service import GenerationService
-from interlock.tokenization.byte_tokenizer import byte_tokenizer
-from interlock.tokenization.description import ModelDescription
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": [1, "é"]}}\n</tool_call>'
@@ -29,69 +17,11 @@ USER = {"role": "user", "content": "Hi"}
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
 
 
-class Pool:
-    """Lowers nothing; refuses what ``refusal`` says."""
-
-    refusal: InterlockError | None = None
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
-    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
-        if self.refusal is not None:
-            raise self.refusal
-        return LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest())
-
-
-class Stack:
-    """A served model whose text a test sets."""
-
-    def __init__(self) -> None:
-        self.text = "hello"
-        self.tokenizer = byte_tokenizer()
-        self.engine = ScriptedEngine(self._play, context_tokens=2000)
-        self.pool = Pool()
-        description = ModelDescription(
-            tokenizer=self.tokenizer,
-            architecture="test",
-            name="test",
-            chat_template="{%- for message in messages %}{{ message.content }}<|im_end|>{% endfor -%}",
-            context_tokens=0,
-            bos_token="",
-            eos_token="<|im_end|>",
-        )
-        model = ServedModel(
-            name="m",
-            family=FAMILY,
-            tokenizer=self.tokenizer,
-            renderer=PromptRenderer(FAMILY, description),
-            engine=self.engine,
-            compile_pool=self.pool,
-        )
-        metrics, http = Metrics(), HttpConfig(drain_s=0.0)
-        self.service = GenerationService(model, metrics, http)
-        self.app = build_app(
-            self.service, http, metrics, health=lambda: self.service.lifecycle.phase, stats=self.engine.stats
-        )
-
-    def _play(self, _request: EngineRequest) -> list[int]:
-        return [*self.tokenizer.encode(self.text), self.tokenizer.vocabulary.stop_ids[0]]
-
-
 Post = Callable[..., Awaitable[httpx.Response]]
 
 
 @pytest.fixture
-async def stack() -> AsyncIterator[Stack]:
-    made = Stack()
-    await made.service.lifecycle.start()
-    yield made
-    await made.service.lifecycle.stop()
-
-
-@pytest.fixture
-async def post(stack: Stack) -> AsyncIterator[Post]:
+async def post(stack) -> AsyncIterator[Post]:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(stack.app), base_url="http://test") as client:
 
         async def send(**fields: Any) -> httpx.Response:
@@ -165,7 +95,7 @@ async def test_a_prompt_that_does_not_fit_is_refused(post: Post) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_schema_that_cannot_be_enforced_is_refused_before_the_first_byte(
-    stack: Stack, post: Post, stream: bool
+    stack, post: Post, stream: bool
 ) -> None:
     problem = Problem(reason="not supported", keyword="contains", pointer="/contains")
     stack.pool.refusal = InterlockError("invalid_schema", "contains is not supported", problems=(problem,))
@@ -176,7 +106,7 @@ async def test_a_schema_that_cannot_be_enforced_is_refused_before_the_first_byte
     assert stack.engine.requests == []
 
 
-async def test_a_call_is_an_openai_call(stack: Stack, post: Post) -> None:
+async def test_a_call_is_an_openai_call(stack, post: Post) -> None:
     stack.text = CALL
     choice = (await post(tools=[TOOL])).json()["choices"][0]
     (call,) = choice["message"]["tool_calls"]
@@ -186,14 +116,14 @@ async def test_a_call_is_an_openai_call(stack: Stack, post: Post) -> None:
     assert json.loads(call["function"]["arguments"]) == {"a": [1, "é"]}
 
 
-async def test_no_calls_come_out_when_none_were_wanted(stack: Stack, post: Post) -> None:
+async def test_no_calls_come_out_when_none_were_wanted(stack, post: Post) -> None:
     stack.text = CALL
     choice = (await post(tools=[TOOL], tool_choice="none")).json()["choices"][0]
     assert choice["finish_reason"] == "stop"
     assert "tool_calls" not in choice["message"]
 
 
-async def test_a_call_cut_at_any_length_is_never_presented_as_whole(stack: Stack, post: Post, fold) -> None:
+async def test_a_call_cut_at_any_length_is_never_presented_as_whole(stack, post: Post, fold) -> None:
     stack.text = CALL
     num_tokens = len(stack.tokenizer.encode(CALL))
     for max_tokens in range(1, num_tokens + 1):
@@ -211,8 +141,8 @@ async def test_a_call_cut_at_any_length_is_never_presented_as_whole(stack: Stack
         assert whole in ([], [{"a": [1, "é"]}])
 
 
-async def test_not_ready_is_503_with_a_time_to_come_back() -> None:
-    stack = Stack()
+async def test_not_ready_is_503_with_a_time_to_come_back(new_stack) -> None:
+    stack = new_stack()
     async with httpx.AsyncClient(transport=httpx.ASGITransport(stack.app), base_url="http://test") as client:
         response = await client.post("/v1/chat/completions", json={"model": "m", "messages": [USER]})
         assert (response.status_code, response.headers["retry-after"]) == (503, "5")
