@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from interlock.constraints import bitmask
-from interlock.constraints.draft_plan import legal_draft
+from interlock.constraints.draft_plan import LegalDraft, legal_draft
 from interlock.constraints.mask_batch import MaskBatch
 from interlock.constraints.providers.base import Matcher, MatcherError, Provider
 from interlock.constraints.providers.fake import FakeProvider
@@ -187,7 +187,7 @@ def test_a_plan_follows_the_thinking_budget() -> None:
 def test_a_guess_that_leads_into_an_error_ends_before_it() -> None:
     state = ConstraintState(matcher([97, 98, "error"], [97, 99]))
     assert plan_of(state, 97, 98, 99) == [{97}, {98, 99}]
-    assert legal_draft(state, [97, 98], 7) == ([97, 98], 2)
+    assert legal_draft(state, [97, 98], 7) == LegalDraft((97, 98), (False, True))
     assert state.error is None
     assert mask(run(state, 97, 99)) == STOPS
     broken = ConstraintState(matcher(["error"]))
@@ -203,19 +203,19 @@ def test_a_guess_that_leads_into_an_error_ends_before_it() -> None:
 @pytest.mark.parametrize(
     ("guess", "limit", "draft"),
     [
-        ([97], 7, ([97, 98, 99], 1)),
-        ([97], 2, ([97, 98], 1)),
-        ([97, 98, 5], 7, ([97, 98, 99], 2)),
-        ([5], 7, ([], 0)),
-        ([], 7, ([], 0)),
+        ([97], 7, LegalDraft((97, 98, 99), (True, False, False))),
+        ([97], 2, LegalDraft((97, 98), (True, False), is_complete=False)),
+        ([97, 98, 5], 7, LegalDraft((97, 98, 99), (True, False, False))),
+        ([97, 5, 5], 7, LegalDraft((97, 98, 99), (True, False, False))),
+        ([5], 7, LegalDraft()),
+        ([], 7, LegalDraft()),
     ],
 )
-def test_a_legal_draft_is_guessed_and_then_forced(
-    guess: list[int], limit: int, draft: tuple[list[int], int]
-) -> None:
+def test_a_legal_draft_is_guessed_and_then_forced(guess: list[int], limit: int, draft: LegalDraft) -> None:
     state = ConstraintState(matcher([97, 98, 99], [100]))
     assert legal_draft(state, guess, limit) == draft
-    assert legal_draft(None, guess, limit) == (guess[:limit], len(guess[:limit]))
+    free = legal_draft(None, guess, limit)
+    assert free == LegalDraft(tuple(guess[:limit]), (True,) * len(guess[:limit]))
     assert mask(state) == {97, 100}
 
 

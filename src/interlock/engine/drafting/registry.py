@@ -41,7 +41,12 @@ def create_speculator(
     proposers = [
         _proposer(method, speculative, config, info, tokenizer, create_runner) for method in speculative.methods
     ]
-    return Speculator(proposers, speculative, frozenset(tokenizer.vocabulary.stop_ids))
+    return Speculator(
+        proposers,
+        speculative,
+        frozenset(tokenizer.vocabulary.stop_ids),
+        forced_tokens=config.forced_tokens,
+    )
 
 
 def _proposer(

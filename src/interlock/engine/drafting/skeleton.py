@@ -61,7 +61,7 @@ class SkeletonProposer:
         ids = list(self._encode(text)) if text else []
         if not ids or not probe.accepts(ids[0]):
             return []
-        return ids if legal_draft(probe, ids, len(ids))[0] == ids else []
+        return ids if list(legal_draft(probe, ids, len(ids)).token_ids) == ids else []
 
 
 def _rest(text: str, tail: bytes) -> str:

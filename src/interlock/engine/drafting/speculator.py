@@ -8,7 +8,7 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
 from interlock.config import SpeculativeConfig
-from interlock.constraints.draft_plan import legal_draft
+from interlock.constraints.draft_plan import LegalDraft, legal_draft
 from interlock.constraints.providers.base import MatcherError
 from interlock.engine.draft_rates import Rates
 from interlock.engine.drafting.base import DraftProposer
@@ -22,17 +22,17 @@ _SMOOTHING = 0.2
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """The first ``num_guessed`` of ``draft`` are guessed by ``method``, the rest is forced behind those."""
+    """A guess and the method it comes from."""
 
     method: str
-    draft: list[int]
-    num_guessed: int
+    legal: LegalDraft
 
 
 class Speculator:
     """Drafts for one engine.
 
-    stop_ids: a guess ends before one of these, behind which nothing follows. clock: seconds.
+    stop_ids: a guess ends before one of these, behind which nothing follows. forced_tokens: as in ``EngineConfig``.
+    clock: seconds.
     """
 
     def __init__(
@@ -40,12 +40,15 @@ class Speculator:
         proposers: Seq[DraftProposer],
         config: SpeculativeConfig,
         stop_ids: frozenset[int],
+        *,
+        forced_tokens: bool = True,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.max_tokens = config.num_speculative_tokens
         self._proposers = proposers
         self._adaptive = config.adaptive
         self._stop_ids = stop_ids
+        self._forced_tokens = forced_tokens
         self._clock = clock
         self._cost = StepCost()
         self._rates = {proposer.name: Rates() for proposer in proposers}
@@ -71,7 +74,7 @@ class Speculator:
             else:
                 expected += sum(yields[:size])
             total += size
-            drafts.append(guess.draft[:size])
+            drafts.append(list(guess.legal.token_ids[:size]))
         return drafts
 
     def observe(self, chunks: Seq[Chunk], blocks: Seq[Block], num_accepted: Seq[int], seconds: float) -> None:
@@ -82,9 +85,9 @@ class Speculator:
         for block, accepted in zip(blocks, num_accepted, strict=True):
             guess = self._guesses.get(block.sequence.request_id)
             if guess is not None and block.draft:
-                num_guessed = min(guess.num_guessed, len(block.draft))
+                is_guessed = guess.legal.is_guessed[: len(block.draft)]
                 for rates in (self._rates[guess.method], self._rates_of(block.sequence, guess.method)):
-                    rates.observe(num_guessed, min(accepted, num_guessed))
+                    rates.observe(sum(is_guessed), sum(is_guessed[:accepted]))
 
     def close(self) -> None:
         """Free what the proposers hold. Idempotent."""
@@ -103,12 +106,12 @@ class Speculator:
             seconds = self._clock() - started
             self._proposal_s[proposer.name] += _SMOOTHING * (seconds - self._proposal_s[proposer.name])
             for sequence, proposal in zip(asked, proposals, strict=True):
-                draft, num_guessed = self._legal(sequence, proposal)
-                if draft:
-                    guesses[sequence.request_id] = _Guess(proposer.name, draft, num_guessed)
+                legal = self._legal(sequence, proposal)
+                if legal.token_ids:
+                    guesses[sequence.request_id] = _Guess(proposer.name, legal)
         return guesses
 
-    def _legal(self, sequence: Sequence, proposal: Seq[int]) -> tuple[list[int], int]:
+    def _legal(self, sequence: Sequence, proposal: Seq[int]) -> LegalDraft:
         stop_ids = sequence.request.stop_ids
         end = next(
             (i for i, one in enumerate(proposal) if one in self._stop_ids or one in stop_ids), len(proposal)
@@ -116,7 +119,7 @@ class Speculator:
         try:
             return legal_draft(sequence.constraint, proposal[:end], self._limit(sequence))
         except MatcherError:  # the matcher has failed before; the step will say so
-            return [], 0
+            return LegalDraft()
 
     def _limit(self, sequence: Sequence) -> int:
         """Room for a draft: behind it one more token is chosen."""
@@ -129,12 +132,20 @@ class Speculator:
         return rates
 
     def _yields(self, sequence: Sequence, guess: _Guess) -> list[float]:
-        """How likely each token of the draft is right."""
-        likely = self._rates_of(sequence, guess.method).likelihoods(guess.num_guessed)
-        return likely + likely[-1:] * (len(guess.draft) - guess.num_guessed)
+        """How many steps each token of the draft is expected to save. A right guess saves one; where forced tokens need
+        no step of their own anyway, only together with what is forced behind it."""
+        legal = guess.legal
+        likely = iter(self._rates_of(sequence, guess.method).likelihoods(legal.num_guessed))
+        ends = [*legal.is_guessed[1:], legal.is_complete]
+        each_counts = not self._forced_tokens or sequence.request.sampling.logprobs is not None
+        yields, current = [], 1.0 if each_counts else 0.0
+        for is_guessed, is_end in zip(legal.is_guessed, ends, strict=True):
+            current = next(likely) if is_guessed else current
+            yields.append(current if is_end or each_counts else 0.0)
+        return yields
 
     def _best_size(self, yields: Seq[float], expected: float, num_tokens: int, num_rows: int) -> int:
-        """How much of a draft gives most tokens for the time, in a step that is expected to give ``expected``."""
+        """How much of a draft gives most tokens for the time, in a step that would give ``expected`` without."""
         if not self._adaptive or not self._cost.is_known:
             return len(yields)
         best, best_rate = 0, expected / self._cost.seconds(num_tokens, num_rows)
