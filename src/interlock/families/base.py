@@ -217,7 +217,7 @@ class ModelFamily:
     """One declaration.
 
     name, aliases: what ``--family`` takes. tool_prompt: set where the model's own template does not show
-    tools. template: a chat template that takes the place of the model's own. stop_tokens: spellings of tokens that end a turn,
+    tools. template: a chat template for models that bring none. stop_tokens: spellings of tokens that end a turn,
     in addition to the vocabulary's. reserved: texts that may not stand in arguments or results of earlier turns,
     because the model could not tell them from markup. architectures: GGUF architectures or HF model types that
     are this family's where the template does not say. declares_in_messages: its template shows the tools that a

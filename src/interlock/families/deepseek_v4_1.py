@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from interlock.core.argument_syntax import TaggedArguments
 from interlock.families.base import Arguments, Lit, Mark, ModelFamily, Name, ReasoningFormat, ToolCallSyntax
+from interlock.families.templates.dsml import dsml_template
 
 _DSML = TaggedArguments(
     key_open='<｜DSML｜ parameter name="',
@@ -48,6 +49,7 @@ FAMILY = ModelFamily(
         enabled_kwarg="thinking",
         closed_by_tool_call=True,
     ),
+    template=dsml_template("｜DSML｜ ", "calls"),
     reserved=("</｜DSML｜ parameter>", "</tool_result>"),
     architectures=("deepseek_v41",),
 )

@@ -59,7 +59,7 @@ class PromptRenderer:
         self._family = family
         self._tokenizer = description.tokenizer
         self._template = ChatTemplate(
-            family.template or description.chat_template or DEFAULT_TEMPLATE,
+            description.chat_template or family.template or DEFAULT_TEMPLATE,
             bos_token=description.bos_token,
             eos_token=description.eos_token,
             now=now,

@@ -1,0 +1,1 @@
+"""Chat templates for models that bring none: their makers ship code instead."""
