@@ -85,6 +85,7 @@ def test_a_stream_survives_the_death_of_its_worker_without_a_character_lost_or_r
 
         assert text == whole["message"]["content"]
         assert choice["finish_reason"] == whole["finish_reason"] == "length"
+        assert "interlock_worker_restarts_total 1.0" in httpx.get(f"{url}/metrics").text
         assert httpx.get(f"{url}/health").json()["phase"] == "ready"
 
 
