@@ -97,11 +97,22 @@ def ignored_headers(ignored: str) -> dict[str, str]:
 
 async def collect(events: AsyncIterator[Event]) -> tuple[Answer, Finished]:
     """The answer to a request with one. Raises the error of a ``Failed``."""
-    answer = Answer()
-    async for event in events:
+
+    async def first() -> AsyncIterator[tuple[int, Event]]:
+        async for event in events:
+            yield 0, event
+
+    return (await collect_all(first(), 1))[0]
+
+
+async def collect_all(events: AsyncIterator[tuple[int, Event]], n: int) -> list[tuple[Answer, Finished]]:
+    """The ``n`` answers to a request, in order. Raises the error of a ``Failed``."""
+    answers = [Answer() for _ in range(n)]
+    ends: dict[int, Finished] = {}
+    async for index, event in events:
         if isinstance(event, Failed):
             raise event.error
         if isinstance(event, Finished):
-            return answer, event
-        answer.add(event)
-    raise AssertionError("a generation ends with Finished or Failed")
+            ends[index] = event
+        answers[index].add(event)
+    return [(answer, ends[index]) for index, answer in enumerate(answers)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from interlock.api.openai.wire import WireTool
@@ -16,18 +16,18 @@ def read_tools(wire: Sequence[WireTool] | None, path: str) -> tuple[Tool, ...] |
     return None if wire is None else tuple(_tool(tool, f"{path}[{i}]") for i, tool in enumerate(wire))
 
 
-def read_tool_choice(wire: Any) -> ToolChoice | None:
-    """A mode, a named function, or ``allowed_tools``; the flat shapes of OpenAI's other API are taken too.
-    Raises ``invalid_tools`` with param ``tool_choice``."""
+def read_tool_choice(wire: Any, kinds: Collection[str] = ("function",)) -> ToolChoice | None:
+    """A mode, a named tool, or ``allowed_tools``, in the nested shapes of chat completions or the flat ones of
+    responses. kinds: types that a tool may have. Raises ``invalid_tools`` with param ``tool_choice``."""
     if wire is None:
         return None
     if wire in ("none", "auto", "required"):
         return ToolChoice(mode=wire)
     if isinstance(wire, dict):
-        if wire.get("type") == "function":
-            return ToolChoice(mode="named", name=_function_name(wire))
         if wire.get("type") == "allowed_tools":
-            return _allowed_tools(wire)
+            return _allowed_tools(wire, kinds)
+        if wire.get("type") in kinds:
+            return ToolChoice(mode="named", name=_tool_name(wire, kinds))
     raise _wrong_choice("it must be `none`, `auto`, `required`, a function or allowed_tools")
 
 
@@ -65,7 +65,7 @@ def _tool(wire: WireTool, path: str) -> Tool:
     )
 
 
-def _allowed_tools(wire: Mapping[str, Any]) -> ToolChoice:
+def _allowed_tools(wire: Mapping[str, Any], kinds: Collection[str]) -> ToolChoice:
     inner = wire.get("allowed_tools", wire)
     if not isinstance(inner, dict):
         raise _wrong_choice("`allowed_tools` must be an object")
@@ -74,12 +74,12 @@ def _allowed_tools(wire: Mapping[str, Any]) -> ToolChoice:
         raise _wrong_choice("the mode of allowed_tools must be `auto` or `required`")
     if not isinstance(tools, list):
         raise _wrong_choice("allowed_tools needs `tools`, an array of functions")
-    return ToolChoice(mode=mode, allowed=tuple(_function_name(tool) for tool in tools))
+    return ToolChoice(mode=mode, allowed=tuple(_tool_name(tool, kinds) for tool in tools))
 
 
-def _function_name(wire: Any) -> str:
-    if not isinstance(wire, dict) or wire.get("type") != "function":
-        raise _wrong_choice("only tools of type `function` can be chosen")
+def _tool_name(wire: Any, kinds: Collection[str]) -> str:
+    if not isinstance(wire, dict) or wire.get("type") not in kinds:
+        raise _wrong_choice(f"only tools of type {' or '.join(f'`{kind}`' for kind in kinds)} can be chosen")
     function = wire.get("function", wire)
     name = function.get("name") if isinstance(function, dict) else None
     if not isinstance(name, str) or not name:

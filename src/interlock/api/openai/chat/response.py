@@ -7,8 +7,9 @@ from typing import Any
 
 from interlock.api.answer import Answer, report
 from interlock.api.context import Generation, ReasoningField
+from interlock.api.endpoint import collect_all
 from interlock.api.openai.head import Head, token_objects, usage_object
-from interlock.core.events import Event, Failed, Finished
+from interlock.core.events import Event
 
 
 async def complete(
@@ -22,29 +23,22 @@ async def complete(
 ) -> dict[str, Any]:
     """The whole object. Raises the error of a ``Failed``. With several answers, calls that were cut off are named
     in the choice that has them."""
-    answers = [Answer() for _ in range(n)]
-    ends: dict[int, Finished] = {}
-    async for index, event in events:
-        if isinstance(event, Failed):
-            raise event.error
-        if isinstance(event, Finished):
-            ends[index] = event
-        answers[index].add(event)
+    answers = await collect_all(events, n)
     choices = []
-    for index, answer in enumerate(answers):
+    for index, (answer, finished) in enumerate(answers):
         choice = {
             "index": index,
             "message": _message(answer, reasoning_field),
             "logprobs": logprobs_object(answer.tokens) if logprobs else None,
-            "finish_reason": ends[index].reason,
+            "finish_reason": finished.reason,
         }
         cut = answer.cut_calls()
         choices.append({**choice, "interlock": {"incomplete_tool_calls": cut}} if cut and n > 1 else choice)
     return head.object(
         "chat.completion",
         choices=choices,
-        usage=usage_object(ends[index].usage for index in range(n)),
-        **report(generation, answers[0].cut_calls() if n == 1 else []),
+        usage=usage_object(finished.usage for _, finished in answers),
+        **report(generation, answers[0][0].cut_calls() if n == 1 else []),
     )
 
 

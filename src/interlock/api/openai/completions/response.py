@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
-from interlock.api.answer import Answer, report
+from interlock.api.answer import report
 from interlock.api.context import Generation
+from interlock.api.endpoint import collect_all
 from interlock.api.openai.completions.request import CompletionsCall, Prompt
 from interlock.api.openai.head import Head, usage_object
-from interlock.core.events import Event, Failed, Finished, ScoredToken
+from interlock.core.events import Event, ScoredToken
 from interlock.core.usage import Usage
 
 Decode = Callable[[Sequence[int]], str]
@@ -24,20 +25,13 @@ async def complete(
     decode: Decode,
 ) -> dict[str, Any]:
     """The whole object. Raises the error of a ``Failed``."""
-    answers = [Answer() for _ in call.requests]
-    ends: dict[int, Finished] = {}
-    async for index, event in events:
-        if isinstance(event, Failed):
-            raise event.error
-        if isinstance(event, Finished):
-            ends[index] = event
-        answers[index].add(event)
+    answers = await collect_all(events, len(call.requests))
     choices = []
-    for index, answer in enumerate(answers):
+    for index, (answer, finished) in enumerate(answers):
         echoed = echo(call, index, decode)
         logprobs = logprobs_object(answer.tokens, len(echoed)) if call.logprobs else None
-        choices.append(choice_object(index, echoed + answer.text, logprobs, ends[index].reason))
-    usages = [ends[index].usage for index in range(len(answers))]
+        choices.append(choice_object(index, echoed + answer.text, logprobs, finished.reason))
+    usages = [finished.usage for _, finished in answers]
     return head.object(
         "text_completion", choices=choices, usage=sum_usage(usages, call.n), **report(generation, [])
     )

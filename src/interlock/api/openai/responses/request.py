@@ -13,7 +13,7 @@ from interlock.api.fields import ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import JsonText, decode_object
 from interlock.api.openai.responses.items import read_items
 from interlock.api.openai.responses.store import ResponseStore
-from interlock.api.openai.responses.tools import custom_names, read_tool_choice, read_tools
+from interlock.api.openai.responses.tools import TOOL_KINDS, custom_names, read_tools
 from interlock.api.openai.responses.wire import (
     ITEMS_AS_TEXT,
     KEPT_AS_TEXT,
@@ -23,6 +23,7 @@ from interlock.api.openai.responses.wire import (
     WireResponsesRequest,
     WireTextFormat,
 )
+from interlock.api.openai.tools import read_tool_choice
 from interlock.api.places import Places
 from interlock.api.reading import read_json_policy, validated
 from interlock.api.schemas import schema_text
@@ -108,7 +109,7 @@ def _generate_request(
         model=wire.model,
         messages=messages,
         tools=read_tools(wire.tools, "tools") if wire.tools else None,
-        tool_choice=read_tool_choice(wire.tool_choice),
+        tool_choice=read_tool_choice(wire.tool_choice, TOOL_KINDS),
         parallel_tool_calls=wire.parallel_tool_calls,
         tool_constraints=wire.tool_constraints,
         output_format=_output_format(wire.text.format if wire.text is not None else None),
