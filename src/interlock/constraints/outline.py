@@ -37,7 +37,8 @@ def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], parts: Parts) -> t
                 texts = tuple(part[0] for part in known if len(part) == 1 and isinstance(part[0], bytes))
                 return turn.Free(texts, begins_not.encode())
             case JsonValue(syntax="json"):
-                return turn.Value(numbers.get(node))
+                spellings = node.property_order == "any" or node.flexible_whitespace
+                return turn.Value(numbers.get(node), spellings)
             case Choice(options=options):
                 return turn.Alternative(tuple(turn.Literal(parts(Text(option))) for option in options))
             case Regex() | Grammar() | JsonValue():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -19,11 +19,13 @@ from interlock.constraints.providers.base import (
     ParallelFiller,
     Row,
 )
-from interlock.constraints.schema.guards.scan import RepetitionError
-from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, watched
+from interlock.constraints.schema.guards.scan import RepetitionError, State
+from interlock.constraints.schema.guards.turn import GuardedTurn, InValue, LostError, Readings, watched
 from interlock.core.tokenizer import Vocabulary
 
 _COMPLETER = re.compile(rb'[",\]}]')
+_STRING_END = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
+_ENDS_MORE = re.compile(rb'["\]}]|[0-9a-z],')
 _MAX_CHOICES = 64  # more ways than that to go on are no dead end
 _MAX_FORESEEN = 300  # tokens looked ahead for one mask
 
@@ -37,6 +39,7 @@ class GuardVocabulary:
         self.stop_ids = frozenset(vocabulary.stop_ids)
         self.num_words = bitmask.num_words(vocabulary.size)
         self.completers = np.zeros(self.num_words, np.int32)
+        self.quotes = np.zeros(self.num_words, np.int32)
         self.single_bytes = np.zeros(self.num_words, np.int32)
         ordinary = [
             (number, token)
@@ -44,6 +47,7 @@ class GuardVocabulary:
             if number not in self.special_ids and number not in self.stop_ids
         ]
         bitmask.set_only(self.completers, [number for number, token in ordinary if _COMPLETER.search(token)])
+        bitmask.set_only(self.quotes, [number for number, token in ordinary if b'"' in token])
         bytes_ = {token: number for number, token in reversed(ordinary) if len(token) == 1}
         bitmask.set_only(self.single_bytes, bytes_.values())
         self.spells_every_byte = len(bytes_) == 256
@@ -95,13 +99,36 @@ class GuardedMatcher:
             self._fail("every continuation repeats an earlier item")
 
     def _watched(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(state.progress for state in watched(self._states[-1]))
+        return tuple(one.state.progress for one in watched(self._states[-1]))
 
     def _veto(self, row: Row) -> None:
-        known: dict[bytes, Readings | None] = {b"": self._states[-1]}
-        for number in _allowed(row & self._vocabulary.completers):
-            if self._repeats(self._vocabulary.tokens[number], known):
+        readings = self._states[-1]
+        known: dict[bytes, Readings | None] = {b"": readings}
+        state = readings[0].state if len(readings) == 1 and isinstance(readings[0], InValue) else None
+        tokens = self._vocabulary.tokens
+        if state is not None and state.mode in ("string", "key string"):
+            numbers = self._string_ends(row, state)
+        else:
+            numbers = _allowed(row & self._vocabulary.completers)
+        for number in numbers:
+            if self._repeats(tokens[number], known):
                 _clear(row, number)
+
+    def _string_ends(self, row: Row, state: State) -> list[int]:
+        """The tokens that end a string and might repeat something by that, or by what they have behind it."""
+        heads: dict[bytes, bool] = {}
+        found = []
+        for number in _allowed(row & self._vocabulary.quotes):
+            token = self._vocabulary.tokens[number]
+            match = _STRING_END.match(token)
+            if match is None:
+                continue
+            head = match.group()
+            if head not in heads:
+                heads[head] = state.may_repeat(head)
+            if heads[head] or _ENDS_MORE.search(token, match.end()):
+                found.append(number)
+        return found
 
     def _repeats(self, token: bytes, known: dict[bytes, Readings | None]) -> bool:
         """known: readings after beginnings of tokens, ``None`` where they repeat something. Nothing is completed but
@@ -128,6 +155,12 @@ class GuardedMatcher:
         choices = _few(row)
         if choices is None or len(choices) < 2 or not self._vocabulary.spells_every_byte:
             return
+        ends = self._suspected_ends()
+        if ends is not None:
+            tokens = self._vocabulary.tokens
+            choices = [one for one in choices if any(map(_overlap(tokens[one]), ends))]
+        if not choices:
+            return
         budget = [_MAX_FORESEEN]
         probe = self.clone()
         start = probe._watched()
@@ -135,6 +168,16 @@ class GuardedMatcher:
             if number not in self._vocabulary.stop_ids and probe._is_doomed(number, start, budget):
                 _clear(row, number)
         probe.close()
+
+    def _suspected_ends(self) -> list[bytes] | None:
+        """See ``State.ends``: where equal items are spelt alike, nothing else can lead to a repetition."""
+        found: list[bytes] = []
+        for one in watched(self._states[-1]):
+            ends = None if one.node.spellings else one.state.ends()
+            if ends is None:
+                return None
+            found += ends
+        return found
 
     def _is_doomed(self, token_id: int, start: tuple[tuple[int, ...], ...], budget: list[int]) -> bool:
         """Whether nothing but repetitions follows, byte by byte: a text that cannot go on so cannot go on at all."""
@@ -150,7 +193,9 @@ class GuardedMatcher:
                 return False
             row = np.zeros(self._vocabulary.num_words, dtype=np.int32)
             self.inner.fill(row)
-            row &= self._vocabulary.single_bytes
+            choices = _few(row)
+            if choices is None or len(choices) > 1:  # else the text is forced, in its canonical tokens
+                row &= self._vocabulary.single_bytes
             self._veto(row)
             choices = _few(row)
             return choices is not None and all(self._is_doomed(one, start, budget) for one in choices)
@@ -291,6 +336,10 @@ def _allowed(row: Row) -> list[int]:
     bits = np.unpackbits(row[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
     which, bit = np.nonzero(bits)
     return [int(number) for number in words[which] * 32 + bit]
+
+
+def _overlap(token: bytes) -> Callable[[bytes], bool]:
+    return lambda end: end.startswith(token) or token.startswith(end)
 
 
 def _few(row: Row) -> list[int] | None:

@@ -32,7 +32,7 @@ class RepetitionError(ScanError):
 @dataclass(frozen=True, slots=True)
 class Frame:
     """An open array or object. seen: its items or keys so far, in canonical form, where they must differ.
-    start: where the current item or key begins in the document."""
+    start: where the current item or key begins in the document. texts: the items so far as they are spelt."""
 
     nodes: Nodes
     is_array: bool
@@ -41,6 +41,7 @@ class Frame:
     index: int = 0
     start: int = 0
     key: str = ""
+    texts: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,30 @@ class State:
     def progress(self) -> tuple[int, ...]:
         """Changes when a watched item or key is complete, or its container is closed."""
         return tuple(frame.seen.count for frame in self.frames if frame.checked)
+
+    def ends(self) -> list[bytes] | None:
+        """What would make of an open item the text of an earlier one; ``None`` where no item is open."""
+        ends: list[bytes] = []
+        for depth, frame in enumerate(self.frames, 1 - len(self.frames)):
+            if not (frame.checked and frame.seen.count):
+                continue
+            if depth == 0 and (not frame.is_array or self.mode in ("value", "after")):
+                return None
+            open_ = self.text[frame.start - self.base :]
+            ends += [text[len(open_) :] for text in frame.texts if text.startswith(open_)]
+        return ends
+
+    def may_repeat(self, head: bytes) -> bool:
+        """In a string that ``head`` ends: whether that could repeat something. Quick."""
+        frame = self.frames[-1]
+        if not frame.checked or frame.is_array != (self.mode == "string"):
+            return False
+        text = self.text[frame.start - self.base :] + head
+        try:
+            value = json.loads(text) if b"\\" in text else text[1:-1].decode()
+        except ValueError:
+            return True
+        return (canonical(value) if frame.is_array else value) in frame.seen
 
     @property
     def is_bare(self) -> bool:
@@ -207,7 +232,9 @@ class _Scan:
             return "end"
         frame = self._frames[-1]
         if frame.is_array and frame.checked:
-            self._frames[-1] = replace(frame, seen=_with(frame, canonical(self._parsed(frame, end))))
+            seen = _with(frame, canonical(self._parsed(frame, end)))
+            text = self._text[frame.start - self._base : end]
+            self._frames[-1] = replace(frame, seen=seen, texts=(*frame.texts, text))
         return "after"
 
     def _key_completed(self, end: int) -> Mode:

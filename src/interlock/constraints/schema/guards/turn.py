@@ -35,9 +35,11 @@ class Free(msgspec.Struct, frozen=True, tag=True):
 
 
 class Value(msgspec.Struct, frozen=True, tag=True):
-    """A JSON value. plan: what to watch in it, a number in ``GuardedTurn.plans``."""
+    """A JSON value. plan: what to watch in it, a number in ``GuardedTurn.plans``. spellings: equal parts of it may be
+    spelt in several ways, which a look-ahead has to know."""
 
     plan: int | None = None
+    spellings: bool = False
 
 
 class Opaque(msgspec.Struct, frozen=True, tag=True):
@@ -133,7 +135,7 @@ class GuardedTurn(msgspec.Struct, frozen=True):
                 yield from self._on(_expanded(rest), text[end:])
 
     def _value(self, reading: InValue, data: bytes) -> Iterator[Reading]:
-        plan = _NO_PLAN if reading.plan is None else self.plans[reading.plan]
+        plan = _NO_PLAN if reading.node.plan is None else self.plans[reading.node.plan]
         state = reading.state
         while data:
             if state.is_bare:
@@ -190,7 +192,7 @@ class InFree:
 
 @dataclass(frozen=True, slots=True)
 class InValue:
-    plan: int | None
+    node: Value
     rest: Rest
     state: State = State()
 
@@ -210,9 +212,9 @@ Readings = tuple[Reading, ...]
 _NO_PLAN = GuardPlan((), frozenset())
 
 
-def watched(readings: Readings) -> list[State]:
-    """States of the values in which something could be repeated now."""
-    return [one.state for one in readings if isinstance(one, InValue) and one.state.watchful]
+def watched(readings: Readings) -> list[InValue]:
+    """The values in which something could be repeated now."""
+    return [one for one in readings if isinstance(one, InValue) and one.state.watchful]
 
 
 def _kept(readings: Iterable[Reading]) -> Readings:
@@ -239,8 +241,8 @@ def _expanded(rest: Rest) -> Iterator[Reading]:
             yield from _literal(parts, tail)
         case Free():
             yield _free(head, tail)
-        case Value(plan=plan):
-            yield InValue(plan, tail)
+        case Value():
+            yield InValue(head, tail)
         case Opaque():
             yield InOpaque(tail)
             yield from _expanded(tail)
