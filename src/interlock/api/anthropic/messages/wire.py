@@ -106,7 +106,6 @@ _FORMAT_HINT = "use output_config.format"
 REFUSED: RefusedFields = {
     "container": Refused(),
     "mcp_servers": Refused(([],), "connect to them in the client and give their tools in `tools`"),
-    "context_management": Refused((), "shorten the conversation in the client"),
     "response_format": Refused((), _FORMAT_HINT),
     "structured_outputs": Refused((), _FORMAT_HINT),
     "stop": Refused(([],), "use stop_sequences"),
