@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from interlock.constraints import gbnf, json_native
+from interlock.constraints import gbnf
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.constraints.walk import walk
@@ -19,7 +19,7 @@ from interlock.core.constraint import (
     Regex,
 )
 from interlock.core.tokenizer import Vocabulary
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Problem
 
 
 class Trial:
@@ -100,10 +100,11 @@ class TrialTokenizer:
 
 def _of_node(node: Node, error: InterlockError) -> InterlockError:
     match node:
-        case JsonValue() if error.code == "invalid_grammar":
-            return json_native.explain(node, _own_words(error.message).replace("the grammar", "the schema"))
-        case JsonValue(origin=origin):
-            return InterlockError(error.code, _own_words(error.message), param=origin or None)
+        case JsonValue(origin=origin, tool=tool):
+            code = "invalid_schema" if error.code == "invalid_grammar" else error.code
+            reason = _own_words(error.message).replace("the grammar", "the schema")
+            problem = Problem(reason=reason, tool=tool)
+            return InterlockError(code, reason, param=origin or None, problems=(problem,))
         case Regex(origin=origin):
             code = "invalid_regex" if error.code == "invalid_grammar" else error.code
             return InterlockError(code, _own_words(error.message), param=origin or None)
