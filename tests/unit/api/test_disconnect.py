@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ TIMEOUT_S = 5
 class Connection:
     """One request whose client can leave. ``sent``: body bytes so far; ``started``: the status was sent."""
 
-    def __init__(self, app: Any, **fields: Any) -> None:
+    def __init__(self, app: Any, path: str = "/v1/chat/completions", **fields: Any) -> None:
         body = {"model": "scripted", "messages": [{"role": "user", "content": "Hi"}], **fields}
         self._messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._messages.put_nowait(
@@ -29,7 +29,7 @@ class Connection:
         self.sent = b""
         self.broken = False
         self.news = asyncio.Condition()
-        self.task = asyncio.ensure_future(app(self._scope(), self._receive, self._send))
+        self.task = asyncio.ensure_future(app(self._scope(path), self._receive, self._send))
 
     def leave(self) -> None:
         self._left.set()
@@ -37,6 +37,10 @@ class Connection:
     async def wait_for(self, content: bytes) -> None:
         async with asyncio.timeout(TIMEOUT_S), self.news:
             await self.news.wait_for(lambda: content in self.sent)
+
+    async def wait_until(self, holds: Callable[[], bool]) -> None:
+        async with asyncio.timeout(TIMEOUT_S), self.news:
+            await self.news.wait_for(holds)
 
     async def ended(self) -> None:
         await asyncio.wait_for(self.task, TIMEOUT_S)
@@ -55,15 +59,15 @@ class Connection:
             self.news.notify_all()
 
     @staticmethod
-    def _scope() -> dict[str, Any]:
+    def _scope(path: str) -> dict[str, Any]:
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "http_version": "1.1",
             "method": "POST",
             "scheme": "http",
-            "path": "/v1/chat/completions",
-            "raw_path": b"/v1/chat/completions",
+            "path": path,
+            "raw_path": path.encode(),
             "query_string": b"",
             "root_path": "",
             "headers": [(b"content-type", b"application/json")],
@@ -185,3 +189,44 @@ async def test_silence_is_filled_with_comments(make_api) -> None:
     assert (
         connection.sent.index(b'"a"') < connection.sent.index(b": keep-alive") < connection.sent.index(b'"b"')
     )
+
+
+# Streams of every kind
+
+STREAMS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"n": 3},
+    "/v1/completions": {"prompt": ["a", "b"], "messages": None},
+    "/v1/responses": {"input": "Hi", "messages": None},
+    "/v1/messages": {"max_tokens": 5},
+    "/api/chat": {},
+    "/api/generate": {"prompt": "Hi"},
+}
+
+
+@pytest.mark.parametrize("path", STREAMS)
+async def test_every_answer_of_a_client_that_left_is_closed(make_api, never: asyncio.Event, path: str) -> None:
+    service = ScriptedService(lambda _: [TextDelta(text="abc"), never])
+    connection = Connection(make_api(service).app, path, stream=True, **STREAMS[path])
+    await connection.wait_for(b"abc")
+    connection.leave()
+    await connection.ended()
+    assert service.generations
+    assert all(generation.num_closes == 1 for generation in service.generations)
+
+
+@pytest.mark.parametrize("path", STREAMS)
+async def test_silence_is_filled_as_the_format_has_it(make_api, path: str) -> None:
+    gate = asyncio.Event()
+    service = ScriptedService(lambda _: [TextDelta(text="abc"), gate, *text("xyz")])
+    connection = Connection(make_api(service, keep_alive_s=0.01).app, path, stream=True, **STREAMS[path])
+    await connection.wait_for(b"abc")
+    filler = {"/v1/messages": b"event: ping\n", "/api/chat": b"", "/api/generate": b""}.get(
+        path, b": keep-alive\n"
+    )
+    after = connection.sent.count(filler)
+    if filler:
+        await connection.wait_until(lambda: connection.sent.count(filler) > after + 2)
+    gate.set()
+    await connection.ended()
+    assert b"xyz" in connection.sent
+    assert filler or b"keep-alive" not in connection.sent
