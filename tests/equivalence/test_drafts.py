@@ -16,8 +16,9 @@ import pytest
 from interlock.config import EngineConfig, LlamaCppConfig, SpeculativeConfig, SpeculativeMethod
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
+from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
-from interlock.core.constraint import LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EngineOutput, EngineRequest, ThinkingBudget
 from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
@@ -72,6 +73,22 @@ CONSTRAINTS: dict[str, LoweredConstraint | None] = {
         'start: <tool_call> "\\n{\\"name\\": \\"weather\\", \\"arguments\\": " args "}\\n" </tool_call>\n'
         f"args: %json {json.dumps(SCHEMA)}",
         LITERALS,
+    ),
+    "guarded": lower(
+        ConstraintSpec(
+            root=JsonValue(
+                schema=json.dumps(
+                    {
+                        "type": "array",
+                        "items": {"type": "string", "pattern": "^[a-c]{1,2}$"},
+                        "uniqueItems": True,
+                        "minItems": 4,
+                        "maxItems": 6,
+                    }
+                )
+            )
+        ),
+        TOKENIZER.special_tokens,
     ),
     "regex": grammar("start: /[a-z]{3,12}(, [a-z]{2,9}){0,3}/"),
     "choice": grammar('start: "left hand" | "left foot" | "right"', ("left hand", "left foot", "right")),
@@ -180,6 +197,8 @@ def expected(compiler: GrammarCompiler) -> dict[str, list[Any]]:
 
 
 def test_the_expected_outputs_are_not_trivial(expected):
+    assert CONSTRAINTS["guarded"] is not None
+    assert CONSTRAINTS["guarded"].guards
     assert len(expected) == len(CONSTRAINTS) * len(SAMPLINGS)
     assert all(those[3] is None for those in expected.values())
     assert {those[2] for those in expected.values()} == {"stop", "length"}
