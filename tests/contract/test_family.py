@@ -251,7 +251,7 @@ def test_whatever_the_grammar_lets_through_keeps_the_contract(
         grammar = Grammar(spec_for(family, mode, thinking, output_format, parallel), tokenizer, provider)
         for seed in range(3):
             turn = Turn(family, grammar, thinking)
-            whole = turn.walk(random.Random(seed), limit=250)
+            whole = turn.walk(random.Random(seed), limit=150)
             ended += whole
             for name, arguments in turn.calls():
                 jsonschema.validate(arguments, SCHEMAS[name])

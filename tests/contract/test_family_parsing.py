@@ -131,7 +131,7 @@ def tools_and_calls(draw: st.DrawFn) -> tuple[tuple[Tool, ...], Calls]:
     return tuple(tools), calls
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=tools_and_calls(), chance=st.randoms(use_true_random=False))
 def test_written_calls_are_read_back(
     family: ModelFamily, family_tokenizer: Tokenizers, drawn: Any, chance: random.Random

@@ -31,6 +31,7 @@ from interlock.core.tools import Tool, ToolChoice, ToolContext
 from interlock.errors import InterlockError
 from interlock.families.base import Arguments, Lit, Mark, ModelFamily, Name, ReasoningFormat, ToolCallSyntax
 from interlock.families.qwen3 import FAMILY as QWEN3
+from interlock.families.registry import FAMILIES, by_name
 from interlock.families.wire.constrain import ConstrainPolicy, constrain
 
 F = Tool(name="f", parameters='{"type":"object","properties":{"a":{"type":"integer"}}}')
@@ -217,3 +218,43 @@ def test_sections_and_bare_names() -> None:
             Sequence((thoughts, *calls)),
         )
     )
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_the_constraint_of_every_family_is_data(family: ModelFamily) -> None:
+    for mode in ("required", "auto"):
+        root(
+            context(F, Tool(name="f-2"), mode=mode),
+            thinking="optional" if family.reasoning else "none",
+            family=family,
+        )
+
+
+def test_answer_markers_frame_the_answer_and_calls_stand_outside() -> None:
+    resp, done = Marker("<|open|>response<|sep|>"), Marker("<|close|>response<|sep|>")
+    end = Marker("<|close|>message<|sep|>")
+    node = root(ToolContext(), SCHEMA, "closed", family=by_name("kimi_k3"))
+    assert node == Sequence((ANSWER, done, end))  # the prompt has opened the answer
+    node = root(ToolContext(), SCHEMA, "none", family=by_name("kimi_k3"))
+    assert node == Sequence((resp, ANSWER, done, end))
+    node = root(ToolContext(), SCHEMA, "optional", family=by_name("harmony"))
+    final = Marker("<|channel|>final<|message|>")
+    thoughts = FreeText(("<|channel|>analysis<|message|>", "<|end|>", "<|channel|>commentary to=functions."))
+    opened = (
+        Marker("<|channel|>analysis<|message|>"),
+        thoughts,
+        Marker("<|end|>"),
+        Marker("<|start|>assistant"),
+    )
+    assert node == Alternative((Sequence((*opened, final, ANSWER)), Sequence((final, ANSWER))))
+
+
+def test_calls_without_a_marker_are_kept_apart_from_text() -> None:
+    node = root(context(F, mode="auto", parallel=False), family=by_name("llama3"))
+    assert isinstance(node, Alternative)
+    assert node.items[0] == FreeText(("<|python_tag|>",), begins_not="{")
+
+
+def test_a_name_that_cannot_stand_bare_is_refused() -> None:
+    with pytest.raises(InterlockError, match="cannot hold the tool name"):
+        root(context(F, G), family=by_name("gemma4"))

@@ -39,6 +39,8 @@ class CallParts:
 
     def take(self) -> str:
         """Arguments text that was not taken yet."""
+        if len(self._arguments) == 1:
+            return self._arguments.pop()
         text = "".join(self._arguments)
         self._arguments.clear()
         return text

@@ -101,6 +101,11 @@ class CallReader:
         return self._encode(following)
 
 
+def is_bare_name(name: str) -> bool:
+    """The reader of bare names takes ``name`` as a whole."""
+    return bool(name) and _NAME.fullmatch(name) is not None
+
+
 def call_body(call: tuple[Piece, ...]) -> tuple[Piece, ...]:
     """The pieces between a call's opener, if it has one, and its closing markers."""
     first = 1 if isinstance(call[0], Mark) else 0

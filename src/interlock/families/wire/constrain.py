@@ -36,8 +36,9 @@ from interlock.core.output_format import (
 )
 from interlock.core.tools import Tool, ToolContext
 from interlock.errors import InterlockError, Problem
-from interlock.families.base import ModelFamily, ReasoningFormat, Thinking
+from interlock.families.base import ModelFamily, Name, NumberedName, ReasoningFormat, Thinking
 from interlock.families.wire import json_text
+from interlock.families.wire.call_reader import is_bare_name
 from interlock.families.wire.constrain_calls import all_calls
 from interlock.families.wire.trees import alternative, sequence
 
@@ -210,6 +211,7 @@ def _calls(
 ) -> list[Node]:
     """All calls of a turn, in each form the family has for them."""
     syntax = family.tool_calls
+    _check_names(family, tools)
     values = {
         tool.name: JsonValue(
             schema=_object_schema(tool) if context.constrained else _ANY_OBJECT,
@@ -225,6 +227,19 @@ def _calls(
         for tool in tools
     }
     return all_calls(syntax, values, parallel=context.parallel_tool_calls)
+
+
+def _check_names(family: ModelFamily, tools: tuple[Tool, ...]) -> None:
+    """Raise where a name cannot stand bare in the family's header."""
+    if not any(isinstance(piece, Name | NumberedName) for piece in family.tool_calls.call):
+        return
+    for tool in tools:
+        if not is_bare_name(tool.name):
+            raise InterlockError(
+                "invalid_tools",
+                f"calls of a {family.name} model cannot hold the tool name {tool.name!r}",
+                problems=(Problem(reason="the name is written without quotes", tool=tool.name),),
+            )
 
 
 def _object_schema(tool: Tool) -> str:

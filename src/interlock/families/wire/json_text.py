@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from json.encoder import encode_basestring
 from typing import Any, Self
 
 _MAX_DIGITS = 4000  # CPython refuses to convert much longer texts to int
@@ -81,7 +82,7 @@ def dumps(
 
 def quote(text: str) -> str:
     """``text`` as a JSON string."""
-    return json.dumps(text, ensure_ascii=False)
+    return encode_basestring(text)
 
 
 @dataclass(frozen=True, slots=True)

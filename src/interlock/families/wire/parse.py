@@ -286,7 +286,8 @@ class StreamParser:
             self._publish(self._reader)
             self._broken(self._reader)
             return error.at
-        self._raw.append(text[pos:end])
+        if not self._announced:
+            self._raw.append(text[pos:end])
         waits = end < len(text) and not self._reader.is_complete
         self._publish(self._reader)
         if waits:
