@@ -85,4 +85,6 @@ def _lower(
     if problems.found:
         return Compiled("", "", report, tuple(problems.found))
     guards = lowering.recorder.plan(root)
-    return Compiled(start, writer.text(), report if guards is None else report.guarded(), (), guards)
+    return Compiled(
+        writer.resolve(start), writer.text(), report if guards is None else report.guarded(), (), guards
+    )

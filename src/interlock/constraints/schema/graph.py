@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from interlock.constraints.schema.dialects import VALIDATION_KEYWORDS, Dialect
-from interlock.constraints.schema.keywords import keyword
+from interlock.constraints.schema.keywords import BY_DIALECT
 from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.resources import Library, Resource, escape
 
@@ -41,13 +41,14 @@ def meet_all(values: Iterable[Value]) -> Value:
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
     """One subschema in its resource. scope: the resources entered on the way, for dynamic references; empty
-    where no reference is dynamic. pointer: into the document, for reports."""
+    where no reference is dynamic. pointer: into the document, for reports. meant: the keywords that count."""
 
     number: int
     value: Any
     resource: Resource
     pointer: str
     scope: tuple[Resource, ...]
+    meant: dict[str, Any]
 
     @property
     def dialect(self) -> Dialect:
@@ -56,16 +57,23 @@ class Schema:
     def get(self, name: str) -> Any:
         """The keyword's value, ``None`` if absent or unknown to the dialect (``null`` is no keyword's value
         but ``const``'s, for which see ``has``)."""
-        return self.value[name] if self.has(name) else None
+        return self.meant.get(name)
 
     def has(self, name: str) -> bool:
-        if not isinstance(self.value, dict) or name not in self.value:
-            return False
-        if not self.resource.validates and name in VALIDATION_KEYWORDS:
-            return False
-        if "$ref" in self.value and self.dialect.ref_hides_siblings and name != "$ref":
-            return False
-        return keyword(name, self.dialect) is not None
+        return name in self.meant
+
+
+def _meant(value: Any, resource: Resource) -> dict[str, Any]:
+    """The keywords of a schema that its dialect knows and that are in force."""
+    if not isinstance(value, dict):
+        return {}
+    if "$ref" in value and resource.dialect.ref_hides_siblings:
+        return {"$ref": value["$ref"]}
+    known = BY_DIALECT[resource.dialect]
+    out = {name: item for name, item in value.items() if name in known}
+    if not resource.validates:
+        out = {name: item for name, item in out.items() if name not in VALIDATION_KEYWORDS}
+    return out
 
 
 class Graph:
@@ -79,6 +87,7 @@ class Graph:
         self._interned: dict[tuple[Any, ...], int] = {}
         self._placed: set[int] = set()  # structures whose meaning depends on where they stand
         self._literals: dict[int, Value] = {}
+        self._children: dict[tuple[int, int], Schema] = {}  # by identity of value and resource of the parent
         self._keep: list[Any] = []  # synthetic values stay alive: identities are keys
         root = library.root
         self.root = self._schema(root.root, root, "", (root,) if library.has_dynamic else ())
@@ -88,6 +97,15 @@ class Graph:
 
     def child(self, parent: Schema, value: Any, pointer: str) -> Schema:
         """The subschema ``value`` of ``parent``; ``pointer`` is the step to it."""
+        if self.library.has_dynamic:
+            return self._child(parent, value, pointer)
+        key = (id(value), id(parent.resource))
+        known = self._children.get(key)
+        if known is None:
+            known = self._children[key] = self._child(parent, value, pointer)
+        return known
+
+    def _child(self, parent: Schema, value: Any, pointer: str) -> Schema:
         resource = self.library.resource_of(value, parent.resource)
         return self._schema(value, resource, parent.pointer + pointer, self._enter(parent.scope, resource))
 
@@ -216,7 +234,7 @@ class Graph:
         number = self._numbers.get(key)
         if number is not None:
             return self._schemas[number - 1]
-        schema = Schema(len(self._schemas) + 1, value, resource, pointer, scope)
+        schema = Schema(len(self._schemas) + 1, value, resource, pointer, scope, _meant(value, resource))
         self._schemas.append(schema)
         self._numbers[key] = schema.number
         return schema

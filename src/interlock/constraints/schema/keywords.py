@@ -105,9 +105,11 @@ TABLE: Final[tuple[Keyword, ...]] = (
 )  # fmt: skip
 
 BY_NAME: Final = {row.name: row for row in TABLE}
+BY_DIALECT: Final = {
+    dialect: {row.name: row for row in TABLE if row.since <= dialect <= row.until} for dialect in Dialect
+}
 
 
 def keyword(name: str, dialect: Dialect) -> Keyword | None:
     """The row of ``name`` if ``dialect`` knows it."""
-    row = BY_NAME.get(name)
-    return row if row is not None and row.since <= dialect <= row.until else None
+    return BY_DIALECT[dialect].get(name)

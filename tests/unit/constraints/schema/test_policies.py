@@ -88,8 +88,8 @@ def test_three_hundred_properties_in_any_order(language) -> None:
 def test_spacing_is_what_the_value_says() -> None:
     compact = schema_grammar(JsonValue(json.dumps(AB), item_separator=",", key_separator=":"), "x")
     spaced = schema_grammar(JsonValue(json.dumps(AB)), "x")
-    assert "/, /" in spaced.lark
-    assert "/, /" not in compact.lark
+    assert '", "' in spaced.lark
+    assert '", "' not in compact.lark
     assert all(line.startswith(("x_", "X_")) for line in spaced.lark.splitlines())
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from interlock.constraints.schema.algebra.data import as_schema
-from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, types
+from interlock.constraints.schema.algebra.scalars import ScalarAlgebra
 from interlock.constraints.schema.graph import NEVER, Graph, Schema, Value
 from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import Budget, RefusedError
@@ -89,11 +89,20 @@ class Normalizer(ABC, Generic[Shape]):
             return []
         known = self._values.get(value)
         if known is None:
-            known = [self.top]
-            for literal in sorted(value, key=lambda number: (number < 0, abs(number))):
+            known = [] if self._is_other(value) else [self.top]
+            for literal in sorted(value, key=lambda number: (number < 0, abs(number))) if known else ():
                 known = self.product(known, self.literal(literal))
             self._values[value] = known
         return known
+
+    def _is_other(self, value: Value) -> bool:
+        """True only if ``type`` leaves nothing of this kind."""
+        for literal in value:
+            if literal > 0:
+                named = self.scalars.types(self.graph.schema(literal))
+                if named is not None and self.kind not in named:
+                    return True
+        return False
 
     def simplified(self, value: Value) -> Value:
         """A scalar value without the literals that add nothing, so that equal values look equal."""
@@ -118,7 +127,7 @@ class Normalizer(ABC, Generic[Shape]):
         for literal in value:
             if literal > 0:
                 schema = self.graph.schema(literal)
-                named = types(schema, self.options)
+                named = self.scalars.types(schema)
                 if named is not None and not named & {"array", "object"}:
                     return True
                 listed = schema.get("enum") or ([schema.value["const"]] if schema.has("const") else None)
@@ -222,7 +231,7 @@ class Normalizer(ABC, Generic[Shape]):
         return out
 
     def _before_unevaluated(self, schema: Schema) -> list[Shape]:
-        named = types(schema, self.options)
+        named = self.scalars.types(schema)
         if named is not None and self.kind not in named:
             return []
         own = self.own(schema)
@@ -289,7 +298,7 @@ class Normalizer(ABC, Generic[Shape]):
     def _negative(self, schema: Schema) -> list[Shape]:
         if isinstance(schema.value, bool):
             return [] if schema.value else [self.top]
-        named = types(schema, self.options)
+        named = self.scalars.types(schema)
         if named is not None and self.kind not in named:
             return [self.top]
         out = self.own_negative(schema)

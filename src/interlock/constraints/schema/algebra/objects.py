@@ -176,12 +176,12 @@ def _within(inner: ObjectShape, outer: ObjectShape) -> bool:
     flags = (inner.evaluated, inner.declares, inner.speaks)
     if flags != (outer.evaluated, outer.declares, outer.speaks):
         return False
-    if not outer.presence.trivial and presence.meet(inner.presence, outer.presence) != inner.presence:
-        return False
     first, second = dict(inner.names), dict(outer.names)
-    return all(value <= first.get(name, NEVER) for name, value in outer.names) and all(
-        outer.other(name) <= value for name, value in inner.names if name not in second
-    )
+    if not all(value <= first.get(name, NEVER) for name, value in outer.names):
+        return False
+    if not all(outer.other(name) <= value for name, value in inner.names if name not in second):
+        return False
+    return outer.presence.trivial or presence.meet(inner.presence, outer.presence) == inner.presence
 
 
 @dataclass(frozen=True, slots=True)

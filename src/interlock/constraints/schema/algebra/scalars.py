@@ -44,6 +44,8 @@ NOTHING = Scalars(False, frozenset(), sets.NOTHING, lang.NONE)
 
 
 def both(left: Scalars, right: Scalars) -> Scalars:
+    if left is EVERYTHING:
+        return right
     return Scalars(
         left.null and right.null,
         left.bools & right.bools,
@@ -95,16 +97,22 @@ class ScalarAlgebra:
         self._options = options
         self._budget = budget
         self._known: dict[int, Scalars] = {}
+        self._types: dict[int, frozenset[str] | None] = {}
         self._values: dict[Value, Scalars] = {}
         self._open: set[int] = set()
 
+    def types(self, schema: Schema) -> frozenset[str] | None:
+        """See the function ``types``."""
+        number = schema.number
+        if number not in self._types:
+            self._types[number] = types(schema, self._options)
+        return self._types[number]
+
     def of_value(self, value: Value) -> Scalars:
-        if value == NEVER:
-            return NOTHING
         known = self._values.get(value)
         if known is None:
-            known = EVERYTHING
-            for literal in sorted(value, key=abs):
+            known = NOTHING if value == NEVER else EVERYTHING
+            for literal in sorted(value, key=abs) if known is EVERYTHING else ():
                 found = self.of(self._graph.schema(literal))
                 known = both(known, found if literal > 0 else negate(found))
             self._values[value] = known
@@ -176,7 +184,7 @@ class ScalarAlgebra:
     def _own(self, schema: Schema) -> Scalars:
         """What the keywords of ``schema`` itself say, without its subschemas."""
         out = EVERYTHING
-        named = types(schema, self._options)
+        named = self.types(schema)
         if named is not None:
             numbers = sets.ALL if "number" in named else sets.INTEGERS if "integer" in named else sets.NOTHING
             out = Scalars(

@@ -47,8 +47,12 @@ class RawSpelling:
 class _SingleQuoted:
     """JSON's escapes between single quotes, as Python reads them."""
 
+    after: str = ""
     opening: str = "\\x27"
-    closing: str = "\\x27"
+
+    @property
+    def closing(self) -> str:
+        return f"\\x27{self.after}"
 
     def chars(self, ranges: Ranges) -> str:
         special = chars.of("'\"")
@@ -116,13 +120,12 @@ class BareKeySyntax:
     array_open: str = '"["'
     array_close: str = '"]"'
     item_separator: str = '","'
-    key_separator: str = '":"'
     null: str = '"null"'
     true: str = '"true"'
     false: str = '"false"'
 
     def key(self, keys: Lang) -> str:
-        return terminal(writable_keys(keys, NAME_KEYS), RawSpelling())
+        return terminal(writable_keys(keys, NAME_KEYS), RawSpelling(closing=":"))
 
     def string(self, lang_: Lang) -> str:
         return Symbols(self.strings.text(lang_))
@@ -138,16 +141,19 @@ class PythonSyntax:
     array_open: str = '"["'
     array_close: str = '"]"'
     item_separator: str = '", "'
-    key_separator: str = '": "'
     null: str = '"None"'
     true: str = '"True"'
     false: str = '"False"'
 
     def key(self, keys: Lang) -> str:
-        return self.string(keys)
+        return self._spell(keys, literal(": "))
 
     def string(self, lang_: Lang) -> str:
-        return terminal(lang_, JsonSpelling(escapes=False) if self.quote == '"' else _SingleQuoted())
+        return self._spell(lang_, "")
+
+    def _spell(self, lang_: Lang, after: str) -> str:
+        spelling = JsonSpelling(escapes=False, after=after) if self.quote == '"' else _SingleQuoted(after)
+        return terminal(lang_, spelling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +162,9 @@ class KeywordSyntax(PythonSyntax):
 
     object_open: str = field(default=Symbols(""))
     object_close: str = field(default=Symbols('""'))
-    key_separator: str = '"="'
 
     def key(self, keys: Lang) -> str:
-        return terminal(writable_keys(keys, NAME_KEYS), RawSpelling())
+        return terminal(writable_keys(keys, NAME_KEYS), RawSpelling(closing=literal("=")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,6 @@ class TagSyntax:
     object_close: str = field(default=Symbols('""'))
     array_open: str = field(default=Symbols(""))
     array_close: str = field(default=Symbols('""'))
-    key_separator: str = field(default=Symbols(""))
     null: str = '"null"'
     true: str = '"true"'
     false: str = '"false"'

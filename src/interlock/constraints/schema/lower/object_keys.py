@@ -39,7 +39,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """``key: value`` in symbols."""
+    """Key, separator and value in symbols."""
 
     writer: Writer
     syntax: ArgumentSyntax
@@ -49,6 +49,4 @@ class Pairs:
         return self.of(lang.words([name]), value)
 
     def of(self, keys: Lang, value: Value) -> str:
-        key = self.writer.terminal(self.syntax.key(keys))
-        colon = self.writer.terminal(self.syntax.key_separator)
-        return f"{key} {colon} {self.symbol(value)}"
+        return f"{self.writer.terminal(self.syntax.key(keys))} {self.symbol(value)}"

@@ -115,6 +115,9 @@ class _SetWriter:
     # what may come
 
     def _named(self) -> list[tuple[str, str]]:
+        keys = self.keys
+        if self.any_order and not (keys.groups or keys.exists or keys.counts):
+            return [self._plain(name, value) for name, value in keys.named]
         out = []
         for position, (name, value) in enumerate(self.keys.named):
             bit = self.layout.bits.get(name)
@@ -133,6 +136,13 @@ class _SetWriter:
                 effect = when.set_bits([*own, *(self.layout.exists[index] for index in shown)])
                 out.append((f"{self.pairs.named(name, kind)} @t@::{effect}", when.all_of([*gate, *plain])))
         return out
+
+    def _plain(self, name: str, value: Value) -> tuple[str, str]:
+        """A key that may come at any time, once."""
+        pair, bit = self.pairs.named(name, value), self.layout.bits.get(name)
+        if bit is None:
+            return f"{pair} @t@::_", when.TRUE
+        return f"{pair} @t@::set_bit({bit})", f"bit_clear({bit})"
 
     def _others(self) -> list[tuple[str, str]]:
         out = []

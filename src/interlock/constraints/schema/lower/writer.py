@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from interlock.constraints.schema.options import Limits
 from interlock.constraints.schema.problems import RefusedError
 
@@ -17,12 +19,16 @@ class Writer:
         self._prefix = prefix
         self._limits = limits
         self._rules: dict[str, str] = {}  # name to text
+        self._same: dict[str, str] = {}  # rules that are only another name
         self._by_body: dict[str, str] = {}
         self._terminals: dict[str, str] = {}  # expression to name
         self._chars = 0
 
     def terminal(self, expression: str) -> str:
         if isinstance(expression, Symbols):
+            return expression
+        if expression[0] == '"':  # cheaper in place than by name
+            self._count(len(expression))
             return expression
         name = self._terminals.get(expression)
         if name is None:
@@ -39,6 +45,9 @@ class Writer:
     def define(self, name: str, body: str, *, parametric: bool = False) -> None:
         if not body:  # it would match the empty text
             raise RefusedError("a part of the schema admits nothing, which was not foreseen")
+        if body in self._rules and self.resolve(body) != name:
+            self._same[name] = body
+            return
         self._rules[name] = f"{name}{'::_' if parametric else ''}: {body}"
         self._count(len(body))
 
@@ -65,9 +74,19 @@ class Writer:
         self._by_body[key] = names[entry]
         return names[entry]
 
+    def resolve(self, name: str) -> str:
+        """The rule that ``name`` stands for."""
+        while name in self._same:
+            name = self._same[name]
+        return name
+
     def text(self) -> str:
+        rules = "\n".join(text for text in self._rules.values() if text)
+        if self._same:
+            pattern = re.compile(rf'"(?:[^"\\]|\\.)*"|\b{re.escape(self._prefix)}_r\d+')
+            rules = pattern.sub(lambda found: self.resolve(found[0]), rules)
         terminals = [f"{name}: {expression}" for expression, name in self._terminals.items()]
-        return "\n".join([*self._rules.values(), *terminals]) + "\n"
+        return "\n".join([rules, *terminals]) + "\n"
 
     def _count(self, size: int) -> None:
         self._chars += size + 16

@@ -54,14 +54,16 @@ def is_empty(lang: Lang, max_states: int = 400) -> bool:
 
 
 def _has_example(lang: And) -> bool:
-    """A cheap guess: a short word of one operand is in the others too."""
+    """A cheap guess: a short word of one operand is in the others too, or short words of all of them in a row."""
     low = max((item.low for item in lang.items if _is_length(item)), default=0)
-    for item in sorted(
-        (item for item in lang.items if item.plain and not _is_length(item)), key=lambda i: i.size
-    ):
-        for extra in (0, low):
-            if extra <= _MAX_EXAMPLE and accepts(lang, example(item, extra)):
-                return True
+    plain = sorted((item for item in lang.items if item.plain and not _is_length(item)), key=lambda i: i.size)
+    matcher = Matcher(lang)
+    for extra in dict.fromkeys((0, min(low, _MAX_EXAMPLE))):
+        words = [example(item, extra) for item in plain]
+        if len(words) > 1:
+            words.append("".join(words)[: 2 * _MAX_EXAMPLE])
+        if any(map(matcher.accepts, words)):
+            return True
     return False
 
 

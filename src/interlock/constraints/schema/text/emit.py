@@ -7,6 +7,7 @@ and ``~``: only so can the engine see that ordinary text is allowed, and answer 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +38,15 @@ class Spelling(Protocol):
 def literal(text: str) -> str:
     """Regex for exactly ``text``."""
     return "".join(_char(ord(char)) for char in text)
+
+
+def text_literal(text: str) -> str:
+    """Lark string for exactly ``text``, free of the signs that the writer of rules looks for."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    for sign in "@%|":
+        if sign in text:
+            quoted = quoted.replace(sign, f"\\u{ord(sign):04x}")
+    return quoted
 
 
 def _char(code: int) -> str:

@@ -22,6 +22,7 @@ class JsonSpelling:
     where needed), in lower case."""
 
     escapes: bool = True
+    after: str = ""  # regex behind the closing quote
 
     @property
     def opening(self) -> str:
@@ -29,7 +30,7 @@ class JsonSpelling:
 
     @property
     def closing(self) -> str:
-        return "\\x22"
+        return f"\\x22{self.after}"
 
     def chars(self, ranges: Ranges) -> str:
         return _spell(ranges, self.escapes)

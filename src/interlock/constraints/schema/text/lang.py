@@ -7,11 +7,14 @@ trees small, fold finite sets to ``Words`` and give equal languages of common fo
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from interlock.constraints.schema.text import chars
 from interlock.constraints.schema.text.chars import Ranges
 from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
+
+_SMALL = 64  # derivatives of languages up to this size are remembered: neighbouring states share them
 
 NONE: Final[Lang] = Words(frozenset())
 EMPTY: Final[Lang] = Words(frozenset({""}))
@@ -249,6 +252,10 @@ def derive(lang: Lang, char: str) -> Lang:
         return words(word[1:] for word in lang.words if word[:1] == char)
     if isinstance(lang, Chars):
         return EMPTY if chars.contains(lang.ranges, ord(char)) else NONE
+    return _derive_small(lang, char) if lang.size <= _SMALL else _derive(lang, char)
+
+
+def _derive(lang: Lang, char: str) -> Lang:
     if isinstance(lang, Cat):
         head, tail = lang.items[0], cat(*lang.items[1:])
         out = cat(derive(head, char), tail)
@@ -264,14 +271,21 @@ def derive(lang: Lang, char: str) -> Lang:
     return cat(derive(lang.item, char), repeat(lang.item, max(0, lang.low - 1), high))
 
 
+_derive_small = lru_cache(maxsize=32768)(_derive)
+
+
 class Matcher:
     """Membership in one language; derivatives are remembered between words."""
 
     def __init__(self, lang: Lang) -> None:
-        self._start = lang
+        self._negative = isinstance(lang, Not)
+        self._start = lang.item if isinstance(lang, Not) else lang
         self._next: dict[tuple[Lang, str], Lang] = {}
 
     def accepts(self, word: str) -> bool:
+        return self._walk(word) != self._negative
+
+    def _walk(self, word: str) -> bool:
         state = self._start
         if isinstance(state, Words):
             return word in state.words
