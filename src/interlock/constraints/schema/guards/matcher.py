@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -38,19 +39,39 @@ class GuardVocabulary:
         self.special_ids = vocabulary.special_ids
         self.stop_ids = frozenset(vocabulary.stop_ids)
         self.num_words = bitmask.num_words(vocabulary.size)
-        self.completers = np.zeros(self.num_words, np.int32)
-        self.quotes = np.zeros(self.num_words, np.int32)
-        self.single_bytes = np.zeros(self.num_words, np.int32)
         ordinary = [
             (number, token)
             for number, token in enumerate(vocabulary.tokens)
             if number not in self.special_ids and number not in self.stop_ids
         ]
-        bitmask.set_only(self.completers, [number for number, token in ordinary if _COMPLETER.search(token)])
-        bitmask.set_only(self.quotes, [number for number, token in ordinary if b'"' in token])
+        self.completers = self._row(number for number, token in ordinary if _COMPLETER.search(token))
+        self._index_string_ends(ordinary)
         bytes_ = {token: number for number, token in reversed(ordinary) if len(token) == 1}
-        bitmask.set_only(self.single_bytes, bytes_.values())
+        self.byte_ids = np.array(sorted(bytes_.values()), dtype=np.int64)
         self.spells_every_byte = len(bytes_) == 256
+
+    def _index_string_ends(self, ordinary: Iterable[tuple[int, bytes]]) -> None:
+        """string_ends: tokens that end a string and do nothing more, by what they add to it. escaped_ends: those that add
+        escapes. more_ends: those with something behind the string that may end an item, too."""
+        string_ends: defaultdict[bytes, list[int]] = defaultdict(list)
+        escaped, more = [], []
+        for number, token in ordinary:
+            match = _STRING_END.match(token)
+            if match is None:
+                continue
+            if _ENDS_MORE.search(token, match.end()):
+                more.append(number)
+            elif b"\\" in match.group():
+                escaped.append(number)
+            else:
+                string_ends[match.group()[:-1]].append(number)
+        self.string_ends = dict(string_ends)
+        self.more_ends, self.escaped_ends = self._row(more), self._row(escaped)
+
+    def _row(self, ids: Iterable[int]) -> Row:
+        row = np.zeros(self.num_words, np.int32)
+        bitmask.set_only(row, ids)
+        return row
 
 
 class GuardedGrammar:
@@ -116,19 +137,15 @@ class GuardedMatcher:
 
     def _string_ends(self, row: Row, state: State) -> list[int]:
         """The tokens that end a string and might repeat something by that, or by what they have behind it."""
-        heads: dict[bytes, bool] = {}
-        found = []
-        for number in _allowed(row & self._vocabulary.quotes):
-            token = self._vocabulary.tokens[number]
-            match = _STRING_END.match(token)
-            if match is None:
-                continue
-            head = match.group()
-            if head not in heads:
-                heads[head] = state.may_repeat(head)
-            if heads[head] or _ENDS_MORE.search(token, match.end()):
-                found.append(number)
-        return found
+        vocabulary = self._vocabulary
+        ends = state.string_ends()
+        if ends is None:
+            return _allowed(row & vocabulary.completers)
+        plain = [one for end in ends for one in vocabulary.string_ends.get(end.encode(), ())]
+        others = _allowed(
+            row & (vocabulary.more_ends | vocabulary.escaped_ends if ends else vocabulary.more_ends)
+        )
+        return [one for one in plain if bitmask.is_allowed(row, one)] + others
 
     def _repeats(self, token: bytes, known: dict[bytes, Readings | None]) -> bool:
         """known: readings after beginnings of tokens, ``None`` where they repeat something. Nothing is completed but
@@ -164,9 +181,16 @@ class GuardedMatcher:
         budget = [_MAX_FORESEEN]
         probe = self.clone()
         start = probe._watched()
-        for number in choices:
-            if number not in self._vocabulary.stop_ids and probe._is_doomed(number, start, budget):
+        ways: list[bytes] = []
+        for number in sorted(choices, key=lambda one: len(self._vocabulary.tokens[one])):
+            token = self._vocabulary.tokens[number]
+            if number in self._vocabulary.stop_ids or any(way.startswith(token) for way in ways):
+                continue
+            way = probe._way_on(number, start, budget)
+            if way is None:
                 _clear(row, number)
+            else:
+                ways.append(way)
         probe.close()
 
     def _suspected_ends(self) -> list[bytes] | None:
@@ -179,33 +203,48 @@ class GuardedMatcher:
             found += ends
         return found
 
-    def _is_doomed(self, token_id: int, start: tuple[tuple[int, ...], ...], budget: list[int]) -> bool:
-        """Whether nothing but repetitions follows, byte by byte: a text that cannot go on so cannot go on at all."""
+    def _way_on(self, token_id: int, start: tuple[tuple[int, ...], ...], budget: list[int]) -> bytes | None:
+        """A text that begins with the token and repeats nothing until something is complete, found byte by byte;
+        ``None`` if there is none. With the budget used up any text counts."""
+        token = self._vocabulary.tokens[token_id]
         budget[0] -= 1
         if budget[0] < 0:
-            return False
+            return token
         try:
             self.accept(token_id)
         except MatcherError:
-            return self._error is not None and self._recovered()
+            self._error = None  # a repetition, of which the grammar inside knows nothing
+            return None
         try:
             if self._watched() != start or self.inner.is_accepting:
-                return False
+                return token
             row = np.zeros(self._vocabulary.num_words, dtype=np.int32)
             self.inner.fill(row)
-            choices = _few(row)
-            if choices is None or len(choices) > 1:  # else the text is forced, in its canonical tokens
-                row &= self._vocabulary.single_bytes
-            self._veto(row)
-            choices = _few(row)
-            return choices is not None and all(self._is_doomed(one, start, budget) for one in choices)
+            choices = self._byte_choices(row)
+            if choices is None:
+                return token
+            for one in choices:
+                way = self._way_on(one, start, budget)
+                if way is not None:
+                    return token + way
+            return None
         finally:
             self.rollback(1)
 
-    def _recovered(self) -> bool:
-        """A look-ahead met a repetition; the grammar inside knows nothing of it."""
-        self._error = None
-        return True
+    def _byte_choices(self, row: Row) -> list[int] | None:
+        """The ways to go on by one byte, without those that repeat something; ``None`` if they are many."""
+        if np.count_nonzero(row) == 1 and len(choices := _allowed(row)) == 1:
+            pass  # forced text comes in its canonical tokens
+        else:
+            byte_ids = self._vocabulary.byte_ids
+            choices = byte_ids[(row[byte_ids >> 5] >> (byte_ids & 31)) & 1 == 1].tolist()
+        if len(choices) > _MAX_CHOICES:
+            return None
+        tokens = self._vocabulary.tokens
+        known: dict[bytes, Readings | None] = {b"": self._states[-1]}
+        fresh = [one for one in choices if not self._repeats(tokens[one], known)]
+        # what ends an item first, zeros last: they may go on for ever and change nothing
+        return sorted(fresh, key=lambda one: (_COMPLETER.match(tokens[one]) is None, -tokens[one][0]))
 
     def accept(self, token_id: int) -> None:
         self._check()

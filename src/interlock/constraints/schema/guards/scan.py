@@ -6,8 +6,10 @@ States are immutable: going back is keeping an old one.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
 from interlock.constraints.schema.guards.seen import Seen
@@ -29,8 +31,7 @@ class RepetitionError(ScanError):
     """An item or a key came a second time where that is forbidden."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """An open array or object. seen: its items or keys so far, in canonical form, where they must differ.
     start: where the current item or key begins in the document. texts: the items so far as they are spelt."""
 
@@ -44,8 +45,7 @@ class Frame:
     texts: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """A place in a document. text: the part of it that is still needed, from byte ``base`` on."""
 
     mode: Mode = "value"
@@ -75,17 +75,19 @@ class State:
             ends += [text[len(open_) :] for text in frame.texts if text.startswith(open_)]
         return ends
 
-    def may_repeat(self, head: bytes) -> bool:
-        """In a string that ``head`` ends: whether that could repeat something. Quick."""
+    def string_ends(self) -> list[str] | None:
+        """In a string: what would make of it an earlier item or key; ``None`` in the middle of a character."""
         frame = self.frames[-1]
         if not frame.checked or frame.is_array != (self.mode == "string"):
-            return False
-        text = self.text[frame.start - self.base :] + head
+            return []
         try:
-            value = json.loads(text) if b"\\" in text else text[1:-1].decode()
+            begun = json.loads(self.text[frame.start - self.base :] + b'"')
         except ValueError:
-            return True
-        return (canonical(value) if frame.is_array else value) in frame.seen
+            return None
+        if not frame.is_array:
+            return [key[len(begun) :] for key in frame.seen if key.startswith(begun)]
+        opening = json.dumps(begun)[:-1]
+        return [json.loads('"' + item[len(opening) :]) for item in frame.seen if item.startswith(opening)]
 
     @property
     def is_bare(self) -> bool:
@@ -246,8 +248,7 @@ class _Scan:
 
     def _parsed(self, frame: Frame, end: int) -> Any:
         try:
-            text = self._text[frame.start - self._base : end]
-            return json.loads(text, parse_float=_Number.of, parse_int=_Number.of)
+            return _DECODER.decode(self._text[frame.start - self._base : end].decode())
         except ValueError:
             raise ScanError from None
 
@@ -273,6 +274,9 @@ class _Number(str):
         if not kept:
             return _Number("0")
         return _Number(f"{sign}{kept}e{int(exponent or 0) - len(fraction) + len(digits) - len(kept)}")
+
+
+_DECODER = json.JSONDecoder(parse_float=_Number.of, parse_int=_Number.of)
 
 
 def canonical(value: Any) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from itertools import chain
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """Parts of falling size; versions share them, so that all of them together take n log n."""
 
     parts: tuple[frozenset[str], ...] = ()
@@ -14,6 +16,9 @@ class Seen:
 
     def __contains__(self, item: str) -> bool:
         return any(item in part for part in self.parts)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self.parts)
 
     def add(self, item: str) -> Seen:
         """Also with ``item``, which is not in it yet."""

@@ -7,9 +7,9 @@ and a repetition in any of them counts. No reading that the grammar has is ever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State, feed_some
@@ -169,16 +169,14 @@ class GuardedTurn(msgspec.Struct, frozen=True):
                     yield from self._special(one, token_id)
 
 
-@dataclass(frozen=True, slots=True)
-class InLiteral:
+class InLiteral(msgspec.Struct, frozen=True):
     """parts: what is to come of the literal. rest: what comes behind it."""
 
     parts: tuple[bytes | int, ...]
     rest: Rest
 
 
-@dataclass(frozen=True, slots=True)
-class InFree:
+class InFree(msgspec.Struct, frozen=True):
     """exits: text that ends this one, and what follows; special_exits: text (which may be part of this one, too) and the
     special token behind it. tail: the last bytes, at most ``memory``. head: the first ones, as far as they matter."""
 
@@ -190,20 +188,17 @@ class InFree:
     head: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class InValue:
+class InValue(msgspec.Struct, frozen=True):
     node: Value
     rest: Rest
     state: State = State()
 
 
-@dataclass(frozen=True, slots=True)
-class InOpaque:
+class InOpaque(msgspec.Struct, frozen=True):
     rest: Rest
 
 
-@dataclass(frozen=True, slots=True)
-class AtEnd:
+class AtEnd(msgspec.Struct, frozen=True):
     """Nothing more may come."""
 
 
