@@ -57,6 +57,7 @@ _JSON_TYPES: tuple[JsonType, ...] = ("number", "boolean", "null", "object", "arr
 @cache
 def _unlike(kinds: frozenset[str]) -> Lang:
     """Text that does not read as JSON of ``kinds``."""
+    kinds = kinds | {"number"} if "integer" in kinds else kinds
     found = [search(pattern) for kind, pattern in _READS_AS.items() if kind in kinds]
     return lang.negate(lang.alt(found)) if found else lang.ANY
 
