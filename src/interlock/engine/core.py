@@ -18,6 +18,7 @@ from interlock.engine.commit import Committed, Progress, commit_choices, commit_
 from interlock.engine.drafting.speculator import Speculator
 from interlock.engine.execution import Block, Execution
 from interlock.engine.kv_cache_manager import KVCacheManager
+from interlock.engine.pace import PrefillPace
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.resume import resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
@@ -64,6 +65,7 @@ class EngineCore:
         self._next_deadline = math.inf
         self._num_arrivals = 0
         self._stats = StepStats()
+        self._pace = PrefillPace(config.max_batch_tokens)
         self._execution = Execution(
             runner,
             vocabulary.size,
@@ -139,7 +141,9 @@ class EngineCore:
         """Advance every request that can: schedule, launch, fill masks, select, commit, emit."""
         self._admit_compiled()
         self._expire()
-        chunks = self._scheduler.schedule(only=self._quarantine.suspects())
+        chunks = self._scheduler.schedule(
+            only=self._quarantine.suspects(), prefill_tokens=self._pace.num_tokens
+        )
         if chunks:
             self._stats.count(chunks)
             with self._stats.timed("step_s"):
@@ -288,6 +292,7 @@ class EngineCore:
             self._retry_apart([chunk.sequence for chunk in chunks], error)
             return
         seconds = time.perf_counter() - started
+        self._pace.observe(sum(chunk.num_tokens for chunk in chunks), seconds)
         num_accepted = [self._commit(block) for block in blocks]
         if self._speculator is not None:
             self._speculator.observe(chunks, blocks, num_accepted, seconds)

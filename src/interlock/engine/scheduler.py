@@ -91,19 +91,23 @@ class Scheduler:
         self._without_grammar.remove(sequence)
         self._enqueue(sequence)
 
-    def schedule(self, only: Collection[Sequence] | None = None) -> list[Chunk]:
+    def schedule(
+        self, only: Collection[Sequence] | None = None, *, prefill_tokens: int | None = None
+    ) -> list[Chunk]:
         """The chunks of the next step, at most the budget in tokens, at most one for a sequence.
-        ``only`` restricts the step to some of the running sequences."""
+        ``only`` restricts the step to some of the running sequences; ``prefill_tokens`` lowers the share of
+        prompts beside decoding sequences."""
+        share = min(self._prefill_share, prefill_tokens or self._prefill_share)
         if only is None:
             self._keep_to_limit()
             self._admit()
         candidates = self._running if only is None else [one for one in self._running if one in only]
         decodes = [sequence for sequence in candidates if sequence.is_decoding]
         prefills = [sequence for sequence in candidates if not sequence.is_decoding]
-        chunks = self._schedule_decodes(decodes, reserve=self._prefill_share if prefills else 0)
+        chunks = self._schedule_decodes(decodes, reserve=share if prefills else 0)
         room = self._max_batch_tokens - sum(chunk.num_tokens for chunk in chunks)
         if prefills:
-            chunks += self._schedule_prefills(prefills, min(room, self._prefill_share) if chunks else room)
+            chunks += self._schedule_prefills(prefills, min(room, share) if chunks else room)
         return chunks
 
     def preempt(self, sequence: Sequence) -> None:
