@@ -153,11 +153,15 @@ class Pool:
 
     refusal: InterlockError | None = None
 
+    def __init__(self) -> None:
+        self.specs: list[ConstraintSpec] = []
+
     async def start(self) -> None: ...
 
     async def stop(self) -> None: ...
 
     async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+        self.specs.append(spec)
         if self.refusal is not None:
             raise self.refusal
         return LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest())
