@@ -27,6 +27,7 @@ from interlock.core.tokenizer import Vocabulary
 _COMPLETER = re.compile(rb'[",\]}]')
 _STRING_END = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
 _ENDS_MORE = re.compile(rb'["\]}]|[0-9a-z],')
+_RESPELLING = re.compile(rb"[.eE\-\\]")  # begins another spelling of a number or a character
 _MAX_CHOICES = 64  # more ways than that to go on are no dead end
 _MAX_FORESEEN = 300  # tokens looked ahead for one mask
 
@@ -175,7 +176,11 @@ class GuardedMatcher:
         ends = self._suspected_ends()
         if ends is not None:
             tokens = self._vocabulary.tokens
-            choices = [one for one in choices if any(map(_overlap(tokens[one]), ends))]
+            choices = [
+                one
+                for one in choices
+                if _RESPELLING.search(tokens[one]) or any(map(_overlap(tokens[one]), ends))
+            ]
         if not choices:
             return
         budget = [_MAX_FORESEEN]
