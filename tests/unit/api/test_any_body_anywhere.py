@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from interlock.api.catalog import ENDPOINTS
@@ -101,6 +101,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/tokenize": {"model": "m", "prompt": "Hi"},
     "/detokenize": {"model": "m", "tokens": [1, 2]},
 }
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # what fails is short enough to be read
 WORDS = [
     "user",
     "tool",
@@ -166,7 +167,7 @@ async def test_the_right_body_is_right(stack, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", BODIES)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=PHASES)
 @given(data=st.data())
 def test_any_body(new_stack, path: str, data: st.DataObject) -> None:
     sent = [data.draw(bodies(path)) for _ in range(4)]

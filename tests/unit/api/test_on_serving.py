@@ -147,3 +147,11 @@ async def test_not_ready_is_503_with_a_time_to_come_back(new_stack) -> None:
         response = await client.post("/v1/chat/completions", json={"model": "m", "messages": [USER]})
         assert (response.status_code, response.headers["retry-after"]) == (503, "5")
         assert (await client.get("/health")).json() == {"status": "unavailable", "phase": "starting"}
+
+
+@pytest.mark.parametrize("kind", [None, 5, {}, [], ["string"], "string"])
+async def test_parameters_that_are_no_object_are_refused(post: Post, kind: Any) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": kind}, "strict": True}}
+    response = await post(tools=[tool])
+    assert response.status_code == 400
+    assert response.json()["error"]["problems"][0]["tool"] == "f"

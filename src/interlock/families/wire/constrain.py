@@ -248,7 +248,7 @@ def _object_schema(tool: Tool) -> str:
     if schema is True:
         return _ANY_OBJECT
     kinds = schema.get("type", "object") if isinstance(schema, dict) else ()
-    if "object" not in ([kinds] if isinstance(kinds, str) else kinds):
+    if "object" not in (kinds if isinstance(kinds, list | tuple) else [kinds]):
         raise InterlockError(
             "invalid_tools",
             f"the parameters of tool {tool.name!r} do not describe an object",
