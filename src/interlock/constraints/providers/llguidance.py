@@ -17,10 +17,20 @@ from interlock.constraints.providers.llguidance_errors import DEAD_END, compile_
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
-# a lexer state takes 1-2 kB, so this bounds one grammar to about 100 MB; the other limits are llguidance's own
+# a lexer state takes 1-2 kB, so the first bounds one grammar to about 100 MB. The second bounds one mask to about
+# 50 ms: patterns that count words take more than llguidance's own 200,000 on their first mask, and a lexer out
+# of fuel is of no use to any copy of the matcher. The other limits are llguidance's own
 _MAX_LEXER_STATES = 50_000
+_STEP_LEXER_FUEL = 1_000_000
 _MAX_ENCODED = 4_096
 _MAX_ENCODED_CHARS = 512
+
+
+def parser_limits() -> llguidance.LLParserLimits:
+    """What one grammar may cost to compile and to step."""
+    return llguidance.LLParserLimits(
+        max_lexer_states=_MAX_LEXER_STATES, step_lexer_fuel=_STEP_LEXER_FUEL, verbose_errors=False
+    )
 
 
 class LLGuidanceProvider:
@@ -41,7 +51,7 @@ class LLGuidanceProvider:
         self._tokenizer = llguidance.LLTokenizer(
             cast("Any", _Wrapper(tokenizer)), n_vocab=vocabulary.size, eos_token=list(vocabulary.stop_ids)
         )
-        self._limits = llguidance.LLParserLimits(max_lexer_states=_MAX_LEXER_STATES, verbose_errors=False)
+        self._limits = parser_limits()
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -18,6 +18,7 @@ from interlock.constraints.schema.text.lang import ANY
 from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
 
 _MAX_ESCAPED_RANGES = 1000
+_MAX_ESCAPED_COUNT = 8
 _META = set("\\^$.|?*+()[]{}/\"'&~-#")
 
 
@@ -70,13 +71,17 @@ def terminal(lang: Lang, spelling: Spelling) -> str:
 
 
 def is_spellable_with_escapes(lang: Lang) -> bool:
-    r"""Classes of many scattered ranges have no short regex of ``\uXXXX`` spellings."""
+    r"""Classes of many scattered ranges have no short regex of ``\uXXXX`` spellings, and where more than characters
+    are counted, they multiply the states of the engine."""
     match lang:
         case Chars(ranges=ranges):
             return sum(high > 0x7F for _, high in ranges) <= _MAX_ESCAPED_RANGES
+        case Repeat(item=item, low=low, high=high):
+            counts = max(low, high or 0) > _MAX_ESCAPED_COUNT and not isinstance(item, Chars | Words)
+            return not counts and is_spellable_with_escapes(item)
         case Cat(items=items) | Alt(items=items) | And(items=items):
             return all(map(is_spellable_with_escapes, items))
-        case Not(item=item) | Repeat(item=item):
+        case Not(item=item):
             return is_spellable_with_escapes(item)
     return True
 
