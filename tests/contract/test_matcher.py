@@ -15,9 +15,10 @@ from interlock.constraints import bitmask
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
 from interlock.constraints.providers.fake import FakeProvider
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
-from interlock.constraints.schema.guards.matcher import GuardedGrammar, GuardVocabulary
+from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.turn import Alternative, GuardedTurn, Literal, Value
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.core.tokenizer import Vocabulary
 from interlock.errors import InterlockError
 from interlock.tokenization.byte_tokenizer import byte_tokenizer

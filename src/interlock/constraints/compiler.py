@@ -12,8 +12,9 @@ from typing import Literal
 from interlock import log
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.providers.base import CompiledGrammar, Provider
-from interlock.constraints.schema.guards.matcher import GuardedGrammar, GuardVocabulary
+from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError
 

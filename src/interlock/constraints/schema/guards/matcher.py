@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -22,57 +21,11 @@ from interlock.constraints.providers.base import (
 )
 from interlock.constraints.schema.guards.scan import RepetitionError, State
 from interlock.constraints.schema.guards.turn import GuardedTurn, InValue, LostError, Readings, watched
-from interlock.core.tokenizer import Vocabulary
+from interlock.constraints.schema.guards.vocabulary import COMPLETER, GuardVocabulary
 
-_COMPLETER = re.compile(rb'[",\]}]')
-_STRING_END = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
-_ENDS_MORE = re.compile(rb'["\]}]|[0-9a-z],')
 _RESPELLING = re.compile(rb"[.eE\-\\]")  # begins another spelling of a number or a character
 _MAX_CHOICES = 64  # more ways than that to go on are no dead end
 _MAX_FORESEEN = 300  # tokens looked ahead for one mask
-
-
-class GuardVocabulary:
-    """A vocabulary, and which of its tokens can complete an item or a key. Built once."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.tokens = vocabulary.tokens
-        self.special_ids = vocabulary.special_ids
-        self.stop_ids = frozenset(vocabulary.stop_ids)
-        self.num_words = bitmask.num_words(vocabulary.size)
-        ordinary = [
-            (number, token)
-            for number, token in enumerate(vocabulary.tokens)
-            if number not in self.special_ids and number not in self.stop_ids
-        ]
-        self.completers = self._row(number for number, token in ordinary if _COMPLETER.search(token))
-        self._index_string_ends(ordinary)
-        bytes_ = {token: number for number, token in reversed(ordinary) if len(token) == 1}
-        self.byte_ids = np.array(sorted(bytes_.values()), dtype=np.int64)
-        self.spells_every_byte = len(bytes_) == 256
-
-    def _index_string_ends(self, ordinary: Iterable[tuple[int, bytes]]) -> None:
-        """string_ends: tokens that end a string and do nothing more, by what they add to it. escaped_ends: those that add
-        escapes. more_ends: those with something behind the string that may end an item, too."""
-        string_ends: defaultdict[bytes, list[int]] = defaultdict(list)
-        escaped, more = [], []
-        for number, token in ordinary:
-            match = _STRING_END.match(token)
-            if match is None:
-                continue
-            if _ENDS_MORE.search(token, match.end()):
-                more.append(number)
-            elif b"\\" in match.group():
-                escaped.append(number)
-            else:
-                string_ends[match.group()[:-1]].append(number)
-        self.string_ends = dict(string_ends)
-        self.more_ends, self.escaped_ends = self._row(more), self._row(escaped)
-
-    def _row(self, ids: Iterable[int]) -> Row:
-        row = np.zeros(self.num_words, np.int32)
-        bitmask.set_only(row, ids)
-        return row
 
 
 class GuardedGrammar:
@@ -152,7 +105,7 @@ class GuardedMatcher:
         """known: readings after beginnings of tokens, ``None`` where they repeat something. Nothing is completed but
         at the bytes that end an item, so tokens share most of the way."""
         readings, start = known[b""], 0
-        for match in _COMPLETER.finditer(token):
+        for match in COMPLETER.finditer(token):
             head = token[: match.end()]
             if head not in known:
                 assert readings is not None
@@ -170,10 +123,14 @@ class GuardedMatcher:
     def _foresee(self, row: Row) -> None:
         """Also without tokens after which every continuation would soon repeat something: where items are finite,
         generation must not walk into the last path that is left but taken."""
-        choices = _few(row)
-        if choices is None or len(choices) < 2 or not self._vocabulary.spells_every_byte:
+        if not self._vocabulary.spells_every_byte:
             return
         ends = self._suspected_ends()
+        choices = _few(row)
+        if choices is None:  # nothing is lost but on the way of an earlier string
+            choices = self._near(row, ends)
+        elif len(choices) == 1:
+            return
         if ends is not None:
             tokens = self._vocabulary.tokens
             choices = [
@@ -207,6 +164,13 @@ class GuardedMatcher:
                 return None
             found += ends
         return found
+
+    def _near(self, row: Row, ends: list[bytes] | None) -> list[int]:
+        """In a string inside an item: the tokens that go on as an earlier item does."""
+        if ends is None:
+            ends = [end for one in watched(self._states[-1]) for end in one.state.echoes()]
+        near = {token_id for end in set(ends[-_MAX_CHOICES:]) for token_id in self._vocabulary.beginnings(end)}
+        return [token_id for token_id in sorted(near) if bitmask.is_allowed(row, token_id)]
 
     def _way_on(self, token_id: int, start: tuple[tuple[int, ...], ...], budget: list[int]) -> bytes | None:
         """A text that begins with the token and repeats nothing until something is complete, found byte by byte;
@@ -249,7 +213,7 @@ class GuardedMatcher:
         known: dict[bytes, Readings | None] = {b"": self._states[-1]}
         fresh = [one for one in choices if not self._repeats(tokens[one], known)]
         # what ends an item first, zeros last: they may go on for ever and change nothing
-        return sorted(fresh, key=lambda one: (_COMPLETER.match(tokens[one]) is None, -tokens[one][0]))
+        return sorted(fresh, key=lambda one: (COMPLETER.match(tokens[one]) is None, -tokens[one][0]))
 
     def accept(self, token_id: int) -> None:
         self._check()

@@ -6,6 +6,7 @@ States are immutable: going back is keeping an old one.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final, Literal
 
 import msgspec
@@ -20,6 +21,7 @@ Mode = Literal[
 
 _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
+_MAX_ECHOES: Final = 16
 _SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsn")
 
 
@@ -74,6 +76,18 @@ class State(msgspec.Struct, frozen=True):
             open_ = self.text[frame.start - self.base :]
             ends += [text[len(open_) :] for text in frame.texts if text.startswith(open_)]
         return ends
+
+    def echoes(self) -> list[bytes]:
+        """In a string inside a watched item: how earlier items went on where they had such a string."""
+        if self.mode != "string" or self.frames[-1].checked:
+            return []
+        frame = next((one for one in reversed(self.frames) if one.checked and one.is_array), None)
+        if frame is None:
+            return []
+        open_ = self.text[frame.start - self.base :]
+        begun = open_[open_.rfind(b'"') :]
+        pattern = re.compile(re.escape(begun))
+        return [text[found.end() :] for text in frame.texts[-_MAX_ECHOES:] for found in pattern.finditer(text)]
 
     def string_ends(self) -> list[str] | None:
         """In a string: what would make of it an earlier item or key; ``None`` in the middle of a character."""
