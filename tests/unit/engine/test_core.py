@@ -126,7 +126,10 @@ def test_acceptance_is_reported_on_every_output_when_asked(bench, says):
     free = b.submit(">", report_accepting=True, max_tokens=2)
     b.run()
     assert [output.is_accepting for output in b.outputs[asked]] == [False, True, True]
-    assert [output.is_accepting for output in b.outputs[unasked]] == [None, True]  # what is forced comes at once
+    assert [output.is_accepting for output in b.outputs[unasked]] == [
+        None,
+        True,
+    ]  # what is forced comes at once
     assert [output.is_accepting for output in b.outputs[free]] == [None, None]
 
 
@@ -176,7 +179,11 @@ def test_a_grammar_that_does_not_compile_ends_its_request_with_the_reason(bench)
 @pytest.mark.parametrize("steps", [0, 1, 3])
 def test_an_abort_frees_everything_at_once(bench, steps: int):
     b = bench(slots=1, budget=4)
-    name = b.submit("a longer prompt", answers=["abcdefgh", "xyz"]) if steps % 2 else b.submit("hey", max_tokens=99)
+    name = (
+        b.submit("a longer prompt", answers=["abcdefgh", "xyz"])
+        if steps % 2
+        else b.submit("hey", max_tokens=99)
+    )
     if steps % 2:
         b.wait_for_grammar()
     for _ in range(steps):
