@@ -12,6 +12,7 @@ from interlock.errors import InterlockError
 COMMANDS: dict[str, str] = {
     "serve": "Serve a model over HTTP.",
     "demo": "Start a server on a small embedded model, send it a tool call and a schema, check both.",
+    "check": "Show how a JSON Schema is enforced, and whether documents are generated under it.",
     "parse": "Parse raw model text on standard input into content, reasoning and tool calls.",
     "render": "Render a conversation on standard input to a prompt.",
     "formats": "List the model families and their tool-call formats.",

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from interlock.cli.main import main
+from interlock.constraints.check import pointer_of
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "integer", "minimum": 3},
+        "b": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        "c": {"format": "phone", "title": "C"},
+    },
+    "required": ["a"],
+}
+
+
+def check(folder: Path, schema: Any, *instances: str, options: tuple[str, ...] = (), exit_code: int = 0) -> Any:
+    (folder / "schema.json").write_text(json.dumps(schema))
+    arguments = ["check", str(folder / "schema.json"), "--json", *options]
+    for index, text in enumerate(instances):
+        (folder / f"{index}.json").write_text(text)
+        arguments += ["--instance", str(folder / f"{index}.json")]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == exit_code, result.output
+    return json.loads(result.stdout)
+
+
+def test_every_keyword_has_a_state(tmp_path: Path) -> None:
+    found = check(tmp_path, SCHEMA)
+    states = {row["pointer"]: row["state"] for row in found["report"]}
+    assert states["/properties/b/uniqueItems"] == "guard"
+    assert states["/properties/a/minimum"] == "grammar"
+    assert states["/properties/c/format"] == "annotation"
+    assert found["compiled"]
+    assert found["grammar_chars"] > 0
+    assert found["compile_ms"] > 0
+
+
+def test_the_sample_is_valid(tmp_path: Path) -> None:
+    jsonschema.validate(json.loads(check(tmp_path, SCHEMA)["sample"]), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "reason"),
+    [
+        ('{\n  "a": 4,\n  "b": ["x", "x"]}', 27, "non-unique"),
+        ('{"b": []}', 2, "'a' is a required property"),
+        ('{"a": 2}', 7, "less than the minimum"),
+        ('{"a": 4, "z": 1}', 10, "outside what is generated"),
+        ('{"a": 4', 7, "not JSON"),
+    ],
+)
+def test_an_instance_stops_at_a_place_for_a_reason(
+    tmp_path: Path, text: str, position: int, reason: str
+) -> None:
+    (found,) = check(tmp_path, SCHEMA, text, exit_code=1)["instances"]
+    assert not found["accepted"]
+    assert found["position"] == position
+    assert reason in found["reason"]
+
+
+@pytest.mark.parametrize("text", ['{"a": 4}', '{\n\t"a" : 4 ,"b":[ ]\n}\n', '{"a": 4.0}', '{"\\u0061": 4}'])
+def test_a_document_is_accepted_in_any_spelling(tmp_path: Path, text: str) -> None:
+    (found,) = check(tmp_path, SCHEMA, text)["instances"]
+    assert found["accepted"]
+    assert found["position"] is None
+
+
+def test_policies_are_options(tmp_path: Path) -> None:
+    text = '{"c": 1, "z": 1, "a": 4}'
+    check(tmp_path, SCHEMA, text, exit_code=1)
+    check(tmp_path, SCHEMA, text, options=("--order", "any", "--open-objects"))
+
+
+def test_all_problems_of_a_refused_schema_are_listed(tmp_path: Path) -> None:
+    found = check(tmp_path, {"allOf": [{"minLength": -1}, {"pattern": "(?<=a)b"}]}, exit_code=1)
+    assert not found["compiled"]
+    refused = {row["pointer"] for row in found["report"] if row["state"] == "refused"}
+    assert refused == {"/allOf/0/minLength", "/allOf/1/pattern"}
+
+
+def test_the_table_is_for_people(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+    shown = CliRunner().invoke(main, ["check", str(tmp_path / "schema.json")]).output
+    assert "uniqueItems" in shown
+    assert "sample: " in shown
+
+
+@pytest.mark.parametrize(
+    ("prefix", "pointer"),
+    [
+        ("", ""),
+        ("{", ""),
+        ('{"a~/', ""),
+        ('{"a/": [1, ', "/a~1/1"),
+        ('{"a": {"b": 1', "/a/b"),
+        ('[{"x": []}, 2', "/1"),
+    ],
+)
+def test_the_place_of_a_prefix(prefix: str, pointer: str) -> None:
+    assert pointer_of(prefix) == pointer
