@@ -32,10 +32,8 @@ def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], parts: Parts) -> t
         match node:
             case Text() | Marker():
                 return turn.Literal(parts(node))
-            case FreeText(excludes=excludes, begins_not=begins_not):
-                known = [parts(Marker(text)) for text in excludes]
-                texts = tuple(part[0] for part in known if len(part) == 1 and isinstance(part[0], bytes))
-                return turn.Free(texts, begins_not.encode())
+            case FreeText():
+                return turn.Free()
             case JsonValue(syntax="json"):
                 spellings = node.property_order == "any" or node.flexible_whitespace
                 return turn.Value(numbers.get(node), spellings)

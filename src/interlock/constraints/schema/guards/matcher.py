@@ -123,8 +123,6 @@ class GuardedMatcher:
     def _foresee(self, row: Row) -> None:
         """Also without tokens after which every continuation would soon repeat something: where items are finite,
         generation must not walk into the last path that is left but taken."""
-        if not self._vocabulary.spells_every_byte:
-            return
         ends = self._suspected_ends()
         choices = _few(row)
         if choices is None:  # nothing is lost but on the way of an earlier string
@@ -205,8 +203,8 @@ class GuardedMatcher:
         if np.count_nonzero(row) == 1 and len(choices := _allowed(row)) == 1:
             pass  # forced text comes in its canonical tokens
         else:
-            byte_ids = self._vocabulary.byte_ids
-            choices = byte_ids[(row[byte_ids >> 5] >> (byte_ids & 31)) & 1 == 1].tolist()
+            step_ids = self._vocabulary.step_ids
+            choices = step_ids[(row[step_ids >> 5] >> (step_ids & 31)) & 1 == 1].tolist()
         if len(choices) > _MAX_CHOICES:
             return None
         tokens = self._vocabulary.tokens

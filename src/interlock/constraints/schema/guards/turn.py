@@ -14,8 +14,6 @@ from msgspec.structs import replace
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State, feed_some
 
-_SPACE = b" \t\r\n"
-
 
 class LostError(Exception):
     """The turn is none of the outline."""
@@ -28,10 +26,7 @@ class Literal(msgspec.Struct, frozen=True, tag=True):
 
 
 class Free(msgspec.Struct, frozen=True, tag=True):
-    """See ``core.constraint.FreeText``."""
-
-    excludes: tuple[bytes, ...] = ()
-    begins_not: bytes = b""
+    """Any text, up to the first occurrence of what follows."""
 
 
 class Value(msgspec.Struct, frozen=True, tag=True):
@@ -118,19 +113,13 @@ class GuardedTurn(msgspec.Struct, frozen=True):
             yield from self._text(one, data)
 
     def _free(self, reading: InFree, data: bytes) -> Iterator[Reading]:
-        """Text ends at the first occurrence of what may follow it."""
-        node, text = reading.node, reading.tail + data
-        ends = [
-            (found + len(head), found, rest) for head, rest in reading.exits if (found := text.find(head)) >= 0
-        ]
-        end, free = min((one[:2] for one in ends), default=(len(text), len(text)))
-        head = (reading.head + text[len(reading.tail) : free]).lstrip(_SPACE)[: len(node.begins_not)]
-        if (head and head == node.begins_not) or any(text.find(part, 0, free) >= 0 for part in node.excludes):
-            return
+        text = reading.tail + data
+        ends = [(found + len(head), rest) for head, rest in reading.exits if (found := text.find(head)) >= 0]
         if not ends:
-            yield replace(reading, head=head, tail=text[max(0, len(text) - reading.memory) :])
+            yield replace(reading, tail=text[max(0, len(text) - reading.memory) :])
             return
-        for at, _, rest in ends:
+        end = min(at for at, _ in ends)
+        for at, rest in ends:
             if at == end:
                 yield from self._on(_expanded(rest), text[end:])
 
@@ -178,14 +167,12 @@ class InLiteral(msgspec.Struct, frozen=True):
 
 class InFree(msgspec.Struct, frozen=True):
     """exits: text that ends this one, and what follows; special_exits: text (which may be part of this one, too) and the
-    special token behind it. tail: the last bytes, at most ``memory``. head: the first ones, as far as they matter."""
+    special token behind it. tail: the last bytes, at most ``memory``."""
 
-    node: Free
     exits: tuple[tuple[bytes, Rest], ...]
     special_exits: tuple[tuple[bytes, int, Rest], ...]
     memory: int
     tail: bytes = b""
-    head: bytes = b""
 
 
 class InValue(msgspec.Struct, frozen=True):
@@ -235,7 +222,7 @@ def _expanded(rest: Rest) -> Iterator[Reading]:
         case Literal(parts=parts):
             yield from _literal(parts, tail)
         case Free():
-            yield _free(head, tail)
+            yield _free(tail)
         case Value():
             yield InValue(head, tail)
         case Opaque():
@@ -260,7 +247,7 @@ def _unrolled(node: Repeat) -> Iterator[Rest]:
         yield ()
 
 
-def _free(node: Free, rest: Rest) -> InFree:
+def _free(rest: Rest) -> InFree:
     exits: list[tuple[bytes, Rest]] = []
     special: list[tuple[bytes, int, Rest]] = []
     for one in _expanded(rest):
@@ -271,8 +258,8 @@ def _free(node: Free, rest: Rest) -> InFree:
                 special.append((head, token_id, (Literal(tuple(others)), *behind)))
             case InLiteral(parts=(int(token_id), *others), rest=behind):
                 special.append((b"", token_id, (Literal(tuple(others)), *behind)))
-    known = [*node.excludes, *(head for head, _ in exits), *(head for head, _, _ in special)]
-    return InFree(node, tuple(exits), tuple(special), max(map(len, known), default=0))
+    known = [*(head for head, _ in exits), *(head for head, _, _ in special)]
+    return InFree(tuple(exits), tuple(special), max(map(len, known), default=0))
 
 
 def may_be_empty(node: Outline) -> bool:

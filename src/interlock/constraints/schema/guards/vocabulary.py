@@ -36,9 +36,17 @@ class GuardVocabulary:
         self._longest = max(map(len, self.ids), default=0)
         self.completers = self._row(number for number, token in ordinary if COMPLETER.search(token))
         self._index_string_ends(ordinary)
-        byte_ids = [number for token, number in self.ids.items() if len(token) == 1]
-        self.byte_ids = np.array(sorted(byte_ids), dtype=np.int64)
-        self.spells_every_byte = len(byte_ids) == 256
+        self.step_ids = np.array(self._steps(), dtype=np.int64)
+
+    def _steps(self) -> list[int]:
+        """Tokens of which one begins any text that can be spelt at all: single bytes, and the longer ones where the
+        vocabulary lacks the byte."""
+        single = {token for token in self.ids if len(token) == 1}
+        return sorted(
+            number
+            for token, number in self.ids.items()
+            if token and (token in single or token[:1] not in single)
+        )
 
     def beginnings(self, text: bytes) -> list[int]:
         """The tokens that ``text`` may begin with."""

@@ -1,0 +1,87 @@
+"""Items that must differ are watched in the calls of every family that writes JSON, and refused by name in the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from interlock.constraints.cache import GrammarCache
+from interlock.constraints.compiler import GrammarCompiler
+from interlock.constraints.lowering import lower
+from interlock.constraints.providers.base import Matcher
+from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.core.output_format import TextFormat
+from interlock.core.tokenizer import Tokenizer
+from interlock.core.tools import Tool, ToolChoice, ToolContext
+from interlock.errors import InterlockError
+from interlock.families.base import ModelFamily, Thinking
+from interlock.families.registry import FAMILIES
+from interlock.families.wire.constrain import constrain
+from interlock.families.wire.spell import spell_calls
+
+TAGS = {
+    "type": "object",
+    "properties": {"tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}},
+    "required": ["tags"],
+}
+TOOLS = tuple(Tool(name=name, parameters=json.dumps(TAGS)) for name in ("mark", "mark_all"))
+
+
+def turn(family: ModelFamily, thinking: Thinking, *tags: list[str]) -> str:
+    """Thinking that shows a repetition, then calls with these tags."""
+    answer, format_ = family.answer, family.reasoning
+    before = ""
+    if thinking == "optional" and format_ is not None:
+        before = (
+            f'{format_.open}{format_.after_open}{{"tags": ["a", "a"]}}{format_.before_close}{format_.close}'
+        )
+        before += f"{format_.resume}{format_.after_close}"
+    before += answer.open + answer.close if answer and answer.leads_always else ""
+    before += family.tool_calls.lead if family.tool_calls.always_leads else ""
+    calls = [("mark_all" if number % 2 else "mark", {"tags": those}) for number, those in enumerate(tags)]
+    return before + spell_calls(family.tool_calls, calls) + (answer.turn_close if answer else "")
+
+
+def num_legal(matcher: Matcher, tokenizer: Tokenizer, text: str) -> int | None:
+    """``None`` where all of ``text`` is legal and may be a whole turn, else how many tokens are."""
+    ids = tokenizer.encode(text)
+    found = matcher.validate(ids)
+    if found < len(ids):
+        return found
+    probe = matcher.clone()
+    for token_id in ids:
+        probe.accept(token_id)
+    return None if probe.is_accepting else found
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_repetitions_in_calls_are_illegal(
+    family: ModelFamily, family_tokenizer: Callable[[ModelFamily], Tokenizer]
+) -> None:
+    tokenizer = family_tokenizer(family)
+    context = ToolContext(
+        effective_tools=TOOLS,
+        callable_tools=TOOLS,
+        tool_choice=ToolChoice(mode="auto"),
+        parallel_tool_calls=True,
+        constrained=True,
+    )
+    thinking: Thinking = "optional" if family.reasoning else "none"
+    spec = constrain(family, tools=context, output_format=TextFormat(), thinking=thinking)
+    assert spec is not None
+    if family.tool_calls.arguments != "json":
+        with pytest.raises(InterlockError, match=r"uniqueItems|to be a token"):
+            lower(spec, tokenizer.special_tokens)
+        return
+    compiler = GrammarCompiler(LLGuidanceProvider(tokenizer), GrammarCache(1 << 26))
+    matcher = compiler.prepare(lower(spec, tokenizer.special_tokens)).result(30).matcher()
+    single = family.tool_calls.single
+    fine = [["a", "b"]] if single else [["a", "b"], ["a"], ["b", "a"]]
+    assert num_legal(matcher, tokenizer, turn(family, thinking, *fine)) is None
+    wrong = turn(family, thinking, *fine[:-1], ["a", "b", "a"])
+    legal = num_legal(matcher, tokenizer, wrong)
+    assert legal is not None
+    rest = tokenizer.decode(tokenizer.encode(wrong)[legal:])
+    assert rest.startswith(('"', '\\"'))
