@@ -1,0 +1,52 @@
+"""Keys and strings stand in the rules themselves: no name may be taken for a part of the grammar."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+NAMES = [
+    "@p@",
+    "@t@::_",
+    "a | b",
+    " %if true",
+    "j_r1",
+    "J_T0",
+    '"',
+    "\\",
+    "/x/",
+    "\\u0041",
+    "\n",
+    "é",
+    "%json {}",
+    "::set_bit(0)",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_can_be_a_key(language, name: str) -> None:
+    schema = {
+        "properties": {name: {"const": 1}, "k": {"const": name}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+    found = language(schema)
+    assert found.accepts(json.dumps({name: 1}, separators=(",", ":"), ensure_ascii=False))
+    assert found.accepts(json.dumps({"k": name, name: 1}, separators=(",", ":"), ensure_ascii=False))
+    assert not found.accepts("{}")
+    assert not found.accepts(json.dumps({f"{name}x": 1}, separators=(",", ":"), ensure_ascii=False))
+
+
+def test_rules_that_are_only_another_name_are_left_out(language) -> None:
+    schema = {"type": "array", "items": {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}}
+    rules = [line.partition(": ")[2] for line in language(schema).lark.splitlines()[1:]]
+    assert not [body for body in rules if body.startswith("j_r") and " " not in body]
+
+
+def test_counted_words_are_written_without_escapes_beyond_ascii(language) -> None:
+    counted = language({"type": "string", "pattern": r"^(?:\S+\s+){0,99}\S+$"})
+    assert counted.accepts(json.dumps("é 1 2", ensure_ascii=False))
+    assert not counted.accepts(json.dumps("é"))
+    assert not counted.accepts(json.dumps(" ".join("a" * 101)))
+    assert language({"type": "string", "pattern": r"^\S+$"}).accepts(json.dumps("é"))
