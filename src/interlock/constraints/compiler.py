@@ -81,6 +81,10 @@ class GrammarCompiler:
             future.set_result(found)
         return future
 
+    def warm_up(self) -> None:
+        """Build now what the first guarded grammar would need: it takes the interpreter for some tenths of a second."""
+        _ = self._guard_vocabulary
+
     def stats(self) -> CompilerStats:
         """A snapshot."""
         return CompilerStats(

@@ -96,9 +96,11 @@ def _tokenizer(config: EngineConfig) -> Tokenizer:
 
 def _compiler(config: EngineConfig, tokenizer: Tokenizer) -> GrammarCompiler:
     provider = create_provider("llguidance", tokenizer)
-    return GrammarCompiler(
+    compiler = GrammarCompiler(
         provider, GrammarCache(config.grammar_cache_bytes), deadline_s=config.grammar_compile_s
     )
+    compiler.warm_up()
+    return compiler
 
 
 def _warm_up(runner: ModelRunner) -> None:

@@ -59,7 +59,7 @@ class GuardVocabulary:
         string_ends: defaultdict[bytes, list[int]] = defaultdict(list)
         escaped, more = [], []
         for number, token in ordinary:
-            match = _STRING_END.match(token)
+            match = _STRING_END.match(token) if b'"' in token else None
             if match is None:
                 continue
             if _ENDS_MORE.search(token, match.end()):
