@@ -37,7 +37,7 @@ class Resource:
 
 def escape(name: str) -> str:
     """One step of a JSON Pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
+    return name.replace("~", "~0").replace("/", "~1") if "/" in name or "~" in name else name
 
 
 def subschemas(value: dict[str, Any], dialect: Dialect) -> Iterator[tuple[str, str, Any]]:
