@@ -77,6 +77,13 @@ class GrammarCache:
             self._evict(keep=key)
             return cached
 
+    def drop(self, key: str) -> None:
+        """Hold a grammar no longer; whoever uses it goes on using it. Unknown keys are ignored."""
+        with self._lock:
+            grammar = self._grammars.pop(key, None)
+            if grammar is not None:
+                self._num_bytes -= grammar.num_bytes
+
     def put_refusal(self, key: str, error: InterlockError) -> None:
         """Remember that this grammar cannot be compiled."""
         with self._lock:

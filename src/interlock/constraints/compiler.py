@@ -61,6 +61,11 @@ class GrammarCompiler:
         self._num_compiles = 0
         self._closed = False
 
+    def forget(self, key: str) -> None:
+        """A matcher of this grammar failed. Its copies share a lexer that may have spent its fuel for good, so
+        the next request gets a grammar of its own."""
+        self._cache.drop(key)
+
     def prepare(self, constraint: LoweredConstraint) -> Future[CompiledGrammar]:
         """The compiled grammar, or the ``InterlockError`` a client should see. Equal constraints share a
         compile; the future cannot be cancelled."""

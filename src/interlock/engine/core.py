@@ -367,6 +367,8 @@ class EngineCore:
         self._stats.count_end(sequence)
         if sequence.constraint is not None:
             sequence.constraint.close()
+        if failure is not None and failure.code == "matcher_failed" and sequence.request.constraint:
+            self._compiler.forget(sequence.request.constraint.key)
         self._emit(sequence, committed, failure)
 
     def _fail(self, sequence: Sequence, code: str, message: str) -> None:

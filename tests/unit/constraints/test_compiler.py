@@ -92,6 +92,19 @@ def test_refusals_are_remembered_and_crashes_are_not() -> None:
     assert provider.started == ["fail", "crash", "crash"]
 
 
+def test_a_forgotten_grammar_is_compiled_again_and_its_users_keep_theirs() -> None:
+    provider = SteppedProvider()
+    grammars = compiler(provider)
+    first = grammars.prepare(constraint("a")).result(WAIT_S)
+    held = first.matcher()
+    grammars.forget("a")
+    grammars.forget("never heard of")
+
+    assert grammars.prepare(constraint("a")).result(WAIT_S) is not first
+    assert provider.started == ["a", "a"]
+    held.accept(1)
+
+
 def test_a_foreign_provider_is_refused() -> None:
     assert refusal(compiler(SteppedProvider()).prepare(constraint("a", "other"))) == "unsupported_parameter"
 

@@ -27,6 +27,15 @@ def test_a_matcher_that_fails_ends_its_request_only(bench):
     assert b.ids(free) == solo_ids(bench, "free")
 
 
+def test_a_grammar_whose_matcher_failed_is_compiled_anew_for_the_next_request(bench):
+    b = bench()
+    for _ in range(2):
+        broken = b.submit(answers=[["97", "error"]])
+        b.run()
+        assert b.finish(broken) == "error matcher_failed"
+    assert b.core.stats().num_grammar_compiles == 2
+
+
 def test_logits_that_are_not_numbers_end_their_request_only(bench):
     b = bench(faults=Faults(nan_after_ids={POISON}))
     broken, fine = b.submit([1, POISON]), b.submit("fine")
