@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def render(*options: str, text: str = json.dumps(MESSAGES)) -> Any:
 def test_every_family_renders_and_its_calls_are_parsed_back(family: str) -> None:
     result = render("--family", family)
     assert result.exit_code == 0, result.output
-    turn = result.stdout.split("<|im_start|>assistant\n")[1].split("<|im_end|>")[0]
+    turn = re.split("<\\|im_start\\|>assistant\n|<｜Assistant｜></think>", result.stdout)[1]
+    turn = re.split("<\\|im_end\\|>|<｜end▁of▁sentence｜>", turn)[0]
     parsed = CliRunner().invoke(main, ["parse", "--family", family, "--json"], input=turn)
     (call,) = json.loads(parsed.stdout)["tool_calls"]
     assert call["function"] == {"name": "f", "arguments": call["function"]["arguments"]}
