@@ -6,6 +6,7 @@ requantised to Q8_0 once, which runs faster on CPUs than the Q4_1 in the package
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -170,12 +171,12 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _bytes_below(folder: Path) -> int:
+    """Files and folders may vanish while they are counted; ``os.walk`` passes over those that do."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.lstat().st_size
-        except OSError:  # moved or removed meanwhile
-            continue
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(path) / name).stat().st_size
     return total
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -203,3 +204,20 @@ def test_a_cache_that_cannot_be_written_is_named(small_source: Path, tmp_path: P
 def test_the_real_demo_model_is_whole(demo_model: Path) -> None:
     assert demo_model.name == "SmolLM2-135M-Instruct.Q8_0.gguf"
     assert demo_model.stat().st_size > 140_000_000
+
+
+def test_what_vanishes_while_it_is_counted_is_passed_over(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            (tmp_path / "a" / "b").mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(tmp_path / "a", ignore_errors=True)
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        assert [demo._bytes_below(tmp_path) for _ in range(300)] == [0] * 300
+    finally:
+        stop.set()
+        thread.join()
