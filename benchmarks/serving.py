@@ -112,6 +112,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--context", type=int, default=512)
+    parser.add_argument("--serve", default="", help="more options of interlock serve, in one string")
     parser.add_argument("--no-peer", action="store_true", help="leave llama.cpp's own server out")
     arguments = parser.parse_args()
 
@@ -121,7 +122,19 @@ def main() -> None:
     model = str(demo_model(env.cache_dir(), None))
     slots = str(max(arguments.concurrency))
     common = ["--threads", str(arguments.threads), "--slots", slots]
-    ours = ["-m", "interlock", "serve", model, "--served-name", "demo", "--port", "0", "--log-level", "warning"]
+    ours = [
+        "-m",
+        "interlock",
+        "serve",
+        model,
+        *arguments.serve.split(),
+        "--served-name",
+        "demo",
+        "--port",
+        "0",
+        "--log-level",
+        "warning",
+    ]
     peer = ["benchmarks/peers/llama_server.py", model, *common, "--context", str(arguments.context)]
     with server([*ours, *common, "--context-tokens", str(arguments.context)]) as url:
         if arguments.no_peer:
