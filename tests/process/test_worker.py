@@ -245,8 +245,8 @@ async def test_a_worker_that_takes_no_messages_is_replaced(monkeypatch):
         outputs = [await anext(stream)]
         worker = worker_of(engine)
         worker.suspend()
-        for _ in range(100):
-            engine._send(Abort(("nobody",)))
+        for _ in range(100):  # together more than the socket's own buffers take
+            engine._send(Abort(("nobody" * 20_000,)))
         async with asyncio.timeout(LIMIT_S):
             outputs += [output async for output in stream]
         assert len(ids_of(outputs)) == 300
