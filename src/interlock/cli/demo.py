@@ -6,23 +6,19 @@ The checks do not trust the server: every answer is validated with python-jsonsc
 from __future__ import annotations
 
 import json
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import click
-import jsonschema
 from rich.console import Console
 from rich.panel import Panel
 from rich.syntax import Syntax
 
 from interlock import env, launch, log
+from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
 from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
 from interlock.provision.demo import demo_model
 from interlock.provision.progress import TerminalProgress
-
-_TIMEOUT_S = 300
 
 WEATHER: dict[str, Any] = {
     "type": "object",
@@ -137,7 +133,8 @@ def command(port: int, threads: int, as_json: bool) -> None:
         url = server.start()
     try:
         console.print(f"Server: [bold]{url}/v1[/bold]  model: demo ({path.name})")
-        results = [_run(console, url, step) for step in STEPS]
+        with ChatClient(url) as client:
+            results = [_run(console, client, step) for step in STEPS]
     finally:
         server.stop()
     held = sum(result["held"] for result in results)
@@ -148,80 +145,52 @@ def command(port: int, threads: int, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _run(console: Console, url: str, step: Step) -> dict[str, Any]:
+def _run(console: Console, client: ChatClient, step: Step) -> dict[str, Any]:
     console.rule(step.title)
     console.print(Panel(_json(step.body), title="request", title_align="left", border_style="blue"))
+    answer = Answer()
     try:
-        message = _fold(_stream(url, step.body)) if step.body.get("stream") else _post(url, step.body)
-        verdict = _check(step.kind, message)
+        if step.body.get("stream"):
+            list(client.stream(step.body, answer))
+        else:
+            answer = client.ask(step.body)
+        verdict = _check(step.kind, answer)
         held = True
-    except (CheckFailedError, OSError) as error:
-        message, verdict, held = {}, str(error), False
+    except (CheckFailedError, AnswerError) as error:
+        verdict, held = str(error), False
+    shown = _shown(answer)
     console.print(
-        Panel(_json(message), title="answer", title_align="left", border_style="green" if held else "red")
+        Panel(_json(shown), title="answer", title_align="left", border_style="green" if held else "red")
     )
     console.print(f"[{'green' if held else 'red'}]{'holds' if held else 'FAILS'}[/]: {verdict}", soft_wrap=True)
-    return {"title": step.title, "request": step.body, "answer": message, "verdict": verdict, "held": held}
+    return {"title": step.title, "request": step.body, "answer": shown, "verdict": verdict, "held": held}
 
 
-def _check(kind: str, message: dict[str, Any]) -> str:
+def _shown(answer: Answer) -> dict[str, Any]:
+    names = ("content", "tool_calls", "finish_reason", "chunks")
+    return {name: value for name, value in asdict(answer).items() if name in names and value}
+
+
+def _check(kind: str, answer: Answer) -> str:
     """What holds, in words; raises ``CheckFailedError``."""
-    if message.get("finish_reason") not in ("stop", "tool_calls"):
-        raise CheckFailedError(f"finish_reason is {message.get('finish_reason')!r}")
+    if answer.finish_reason not in ("stop", "tool_calls"):
+        raise CheckFailedError(f"finish_reason is {answer.finish_reason!r}")
     if kind == "schema":
-        return _valid(message["content"], PERSON, "content")
-    calls = message.get("tool_calls") or []
-    if not calls:
+        return _valid(answer.content, PERSON, "content")
+    if not answer.tool_calls:
         raise CheckFailedError("no tool call")
-    names = [call["function"]["name"] for call in calls]
-    for call, name in zip(calls, names, strict=True):
-        if name not in TOOLS:
-            raise CheckFailedError(f"unknown tool {name!r}")
-        _valid(call["function"]["arguments"], TOOLS[name], f"arguments of {name}")
-    return f"{', '.join(names)}: arguments valid against the declared parameters"
+    for call in answer.tool_calls:
+        if call["name"] not in TOOLS:
+            raise CheckFailedError(f"unknown tool {call['name']!r}")
+        _valid(call["arguments"], TOOLS[call["name"]], f"arguments of {call['name']}")
+    names = ", ".join(call["name"] for call in answer.tool_calls)
+    return f"{names}: arguments valid against the declared parameters"
 
 
 def _valid(text: str, schema: dict[str, Any], what: str) -> str:
-    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
-    try:
-        jsonschema.validate(json.loads(text), schema, jsonschema.Draft202012Validator, format_checker=checker)
-    except (ValueError, jsonschema.ValidationError) as error:
-        raise CheckFailedError(f"{what}: {error}") from error
+    if error := validation_error(text, schema):
+        raise CheckFailedError(f"{what}: {error}")
     return f"{what} valid against its schema"
-
-
-def _request(url: str, body: dict[str, Any]) -> urllib.request.Request:
-    return urllib.request.Request(  # noqa: S310  the URL is the server this command started
-        f"{url}/v1/chat/completions",
-        data=json.dumps(body).encode(),
-        headers={"content-type": "application/json"},
-    )
-
-
-def _post(url: str, body: dict[str, Any]) -> dict[str, Any]:
-    with urllib.request.urlopen(_request(url, body), timeout=_TIMEOUT_S) as response:  # noqa: S310
-        choice = json.load(response)["choices"][0]
-    return {**choice["message"], "finish_reason": choice["finish_reason"]}
-
-
-def _stream(url: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    with urllib.request.urlopen(_request(url, body), timeout=_TIMEOUT_S) as response:  # noqa: S310
-        for line in response:
-            if line.startswith(b"data: ") and line != b"data: [DONE]\n":
-                yield json.loads(line[6:])
-
-
-def _fold(chunks: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """The message that a stream of chunks spells."""
-    content, finish_reason, count = "", None, 0
-    for chunk in chunks:
-        if "error" in chunk:
-            raise CheckFailedError(str(chunk["error"]))
-        for choice in chunk["choices"]:
-            content += choice["delta"].get("content") or ""
-            finish_reason = choice["finish_reason"] or finish_reason
-            count += 1
-    return {"content": content, "finish_reason": finish_reason, "chunks": count}
 
 
 def _json(value: Any) -> Syntax:
