@@ -8,6 +8,7 @@ from typing import Literal
 
 PropertyOrder = Literal["declared", "any"]
 Whitespace = Literal["fixed", "flexible"]
+SchemaMode = Literal["exact", "relaxed"]
 ToolConstraints = Literal["auto", "all", "off"]
 RunnerName = Literal["llama_cpp", "fake"]
 KvType = Literal["f16", "f32", "q8_0", "q4_0", "bf16"]
@@ -93,13 +94,15 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileConfig:
-    """The compile pool: helpers, and the limits of one constraint."""
+    """The compile pool: helpers, and the limits of one constraint.
+    documents: schemas that references may name, as (URI, JSON text)."""
 
     helpers: int = 1
     timeout_s: float = 5.0
     memory_bytes: int = 2 * 1024 * 1024 * 1024
     cache_entries: int = 4096
     cache_bytes: int = 64 * 1024 * 1024
+    documents: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +140,7 @@ class GenerationDefaults:
     response_order: PropertyOrder = "declared"
     tool_order: PropertyOrder = "any"
     whitespace: Whitespace = "fixed"
+    schema_mode: SchemaMode = "exact"
     reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
     max_thinking_tokens: int = 4096
 

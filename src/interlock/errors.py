@@ -7,6 +7,7 @@ of ``CATALOG``, which fixes the HTTP status, OpenAI's error type and whether a r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -123,3 +124,17 @@ class InterlockError(Exception):
 
     def _key(self) -> tuple[object, ...]:
         return (self.code, self.message, self.param, self.problems, self.hint)
+
+
+def together(errors: Sequence[InterlockError]) -> InterlockError:
+    """One error with the problems of all of ``errors`` (at least one); the rest of it is the first one's."""
+    first = errors[0]
+    problems = tuple(dict.fromkeys(problem for error in errors for problem in error.problems))
+    more = len(errors) - 1
+    names = ", ".join(
+        dict.fromkeys(f"'{problem.tool}'" for error in errors[1:] for problem in error.problems if problem.tool)
+    )
+    also = f" Refused as well: {names or f'{more} more'}." if more else ""
+    return InterlockError(
+        first.code, first.message + also, param=first.param, problems=problems, hint=first.hint
+    )

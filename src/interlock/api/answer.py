@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.api.context import Generation
+from interlock.api.errors import problem_object
 from interlock.core.events import (
     Event,
     ReasoningDelta,
@@ -15,6 +17,7 @@ from interlock.core.events import (
     ToolCallArguments,
     ToolCallEnd,
     ToolCallStart,
+    Validity,
 )
 
 
@@ -73,17 +76,43 @@ class Answer:
         return [index for index, call in self.calls_by_index.items() if not call.complete]
 
 
-def report(generation: Generation, cut_calls: list[int]) -> dict[str, Any]:
+def report(generation: Generation, cut_calls: list[int], validity: Validity | None = None) -> dict[str, Any]:
     """The extension object ``interlock``; empty when there is nothing to say.
 
     notes: how the request was read. tools: that calls were held to the grammar, and by which rule.
-    incomplete_tool_calls: indices of calls that were cut off; their arguments are no JSON.
+    unenforced: keywords of relaxed schemas that were left out. For the others see ``remarks``.
     """
     out: dict[str, Any] = {}
     if generation.notes:
         out["notes"] = list(generation.notes)
     if generation.tools.constrained:
         out["tools"] = {"constrained": True, "reason": generation.tools.constrained_reason}
+    if validity is not None:
+        out["unenforced"] = [problem_object(problem) for problem in generation.unenforced]
+    out.update(remarks(cut_calls, validity).get("interlock", {}))
+    return {"interlock": out} if out else {}
+
+
+def remarks(cut_calls: list[int], validity: Validity | None) -> dict[str, Any]:
+    """The part of ``interlock`` that is about one answer; empty when there is nothing to say.
+
+    incomplete_tool_calls: indices of calls that were cut off; their arguments are no JSON.
+    valid: of an answer to relaxed schemas, what a validator says of it, null where it cannot tell.
+    valid_tool_calls: the same of each call.
+    """
+    out: dict[str, Any] = {}
     if cut_calls:
         out["incomplete_tool_calls"] = cut_calls
+    if validity is not None:
+        out["valid"] = validity.valid
+        if validity.calls:
+            out["valid_tool_calls"] = list(validity.calls)
     return {"interlock": out} if out else {}
+
+
+def whole_validity(found: Iterable[Validity | None]) -> Validity | None:
+    """Of several answers to one request; of the only one as it is."""
+    known = [validity for validity in found if validity is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Validity(answer=tuple(validity.valid for validity in known))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from interlock.config import HttpConfig
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EnginePhase, EngineStats
 from interlock.core.events import Event
 from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
+from interlock.errors import Problem
 from interlock.metrics import Metrics
 from interlock.resolve.resolve import Resolved
 
@@ -28,6 +29,11 @@ class Generation(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What the caller should be told about how the request was read."""
+        ...
+
+    @property
+    def unenforced(self) -> tuple[Problem, ...]:
+        """What of relaxed schemas is left out."""
         ...
 
     @property
@@ -56,8 +62,14 @@ class Service(Protocol):
         """What would be run for ``request``; nothing is. Raises ``InterlockError``."""
         ...
 
-    async def check(self, spec: ConstraintSpec, model: str) -> LoweredConstraint:
-        """Lower and try out a constraint. Raises what a request with it would get."""
+    async def check(self, spec: ConstraintSpec, model: str, documents: Mapping[str, str]) -> LoweredConstraint:
+        """Lower and try out a constraint. documents: schemas that references may name, beside the server's. Raises what a request with it would get."""
+        ...
+
+    async def report(
+        self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """The report on one schema: JSON data, as of ``interlock check``."""
         ...
 
     def tokenizer(self, model: str) -> Tokenizer:

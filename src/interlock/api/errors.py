@@ -27,7 +27,7 @@ def error_body(error: InterlockError) -> dict[str, Any]:
         "code": error.code,
     }
     if error.problems:
-        body["problems"] = [_problem(problem) for problem in error.problems]
+        body["problems"] = [problem_object(problem) for problem in error.problems]
     if error.hint:
         body["hint"] = error.hint
     return {"error": body}
@@ -93,6 +93,7 @@ def internal_error() -> InterlockError:
     return InterlockError("internal_error", "the server failed on this request; its log has the details")
 
 
-def _problem(problem: Problem) -> dict[str, str]:
+def problem_object(problem: Problem) -> dict[str, str]:
+    """A problem as clients read it."""
     body = {"keyword": problem.keyword, "pointer": problem.pointer, "reason": problem.reason}
     return body if problem.tool is None else {**body, "tool": problem.tool}

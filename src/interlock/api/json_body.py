@@ -41,9 +41,14 @@ class Kept:
     """In a shape: keep the value as ``JsonText``; ``null`` stays ``None``."""
 
 
+class EachKept:
+    """In a shape: an object whose values are kept as ``JsonText``, whatever its keys."""
+
+
 KEPT: Final = Kept()
+EACH_KEPT: Final = EachKept()
 # Which values of a body are kept as text: objects by key, a list of one shape for the items of an array.
-Shape = Mapping[str, "Shape"] | list["Shape"] | Kept | None
+Shape = Mapping[str, "Shape"] | list["Shape"] | Kept | EachKept | None
 
 _DECODER = msgspec.json.Decoder(float_hook=float)  # 1e400 is inf here, and refused where a field is read
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -106,6 +111,8 @@ def _decode(raw: msgspec.Raw, shape: Shape) -> Any:
         return None if text.startswith(b"null") else _text(raw)
     if isinstance(shape, list) and text.startswith(b"["):
         return [_decode(item, shape[0]) for item in _ARRAY.decode(raw)]
+    if isinstance(shape, EachKept) and text.startswith(b"{"):
+        return {key: _text(value) for key, value in _OBJECT.decode(raw).items()}
     if isinstance(shape, Mapping) and text.startswith(b"{"):
         return {key: _decode(value, shape.get(key)) for key, value in _OBJECT.decode(raw).items()}
     return _DECODER.decode(raw)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EnginePhase, EngineRequest, EngineStats
 from interlock.core.events import (
     Event,
@@ -22,7 +23,7 @@ from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.core.usage import Usage
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Problem
 from interlock.resolve.resolve import Resolved
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
@@ -59,6 +60,7 @@ class ScriptedGeneration:
     def __init__(self, script: Script, service: ScriptedService) -> None:
         self.tools = service.tools
         self.notes = service.notes
+        self.unenforced = service.unenforced
         self._on_close = service.on_close
         self.num_prompt_tokens = USAGE.prompt_tokens
         self.num_closes = 0
@@ -100,6 +102,8 @@ class ScriptedService:
         self.phase: EnginePhase = "ready"
         self.tools = tools or ToolContext()
         self.notes = notes
+        self.unenforced: tuple[Problem, ...] = ()
+        self.reported: list[tuple[JsonValue, tuple[str, ...], dict[str, str]]] = []
         self.spec: ConstraintSpec | None = None
         self.refusal: InterlockError | None = None  # what ``check`` raises
         self.checked: list[ConstraintSpec] = []
@@ -142,12 +146,19 @@ class ScriptedService:
             notes=self.notes,
         )
 
-    async def check(self, spec: ConstraintSpec, model: str) -> LoweredConstraint:
+    async def check(self, spec: ConstraintSpec, model: str, documents: Mapping[str, str]) -> LoweredConstraint:
         self._check_model(model)
+        del documents
         self.checked.append(spec)
         if self.refusal is not None:
             raise self.refusal
         return LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest(), notes=self.notes)
+
+    async def report(
+        self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        self.reported.append((value, tuple(instances), dict(documents)))
+        return {"compiled": True, "report": [], "instances": [{"accepted": True} for _ in instances]}
 
     def tokenizer(self, model: str) -> Tokenizer:
         self._check_model(model)

@@ -29,3 +29,4 @@ class WireInterlock(Wire):
     open_objects: bool | None = None
     property_order: Literal["declared", "any"] | None = None
     whitespace: Literal["fixed", "flexible"] | None = None
+    schema_mode: Literal["exact", "relaxed"] | None = None

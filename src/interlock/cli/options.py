@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import click
 
 from interlock import env
+from interlock.cli.document import DocumentType
 from interlock.cli.speculative import SpeculativeType
 from interlock.config import (
+    CompileConfig,
     EngineConfig,
     FakeConfig,
     GenerationDefaults,
@@ -119,6 +121,13 @@ ENGINE = (
         help="Script of the fake runner.",
     ),
 )
+DOCUMENTS = click.option(
+    "--document",
+    "documents",
+    multiple=True,
+    type=DocumentType(),
+    help="A schema that references may name: URI=FILE. May be given several times.",
+)
 POLICY = (
     click.option(
         "--family", default=None, help="Model family (default: chosen from MODEL); see interlock formats."
@@ -133,6 +142,14 @@ POLICY = (
     click.option(
         "--open-objects/--closed-objects", default=False, help="Allow keys that a schema does not declare."
     ),
+    click.option(
+        "--schema-mode",
+        default="exact",
+        show_default=True,
+        type=click.Choice(["exact", "relaxed"]),
+        help="relaxed: what of a schema cannot be held is left out and reported, instead of refused.",
+    ),
+    DOCUMENTS,
     click.option(
         "--reasoning-field",
         default="reasoning_content",
@@ -174,6 +191,7 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
         served_name=options["served_name"] or (model if model == "demo" else path.stem),
         family=options["family"],
         engine=_pick(EngineConfig, options, model=path, **runner),
+        compile=_pick(CompileConfig, options),
         http=_pick(HttpConfig, options, api_keys=env.api_keys()),
         defaults=_pick(GenerationDefaults, options),
     )

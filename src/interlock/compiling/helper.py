@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -13,6 +14,10 @@ import psutil
 
 from interlock.compiling.messages import (
     HEADER,
+    Answer,
+    AnyJob,
+    Check,
+    Checked,
     FromHelper,
     Job,
     Lowered,
@@ -20,6 +25,8 @@ from interlock.compiling.messages import (
     Refused,
     Setup,
     ToHelper,
+    Validate,
+    Validated,
     decode_to_helper,
     frame,
 )
@@ -40,20 +47,19 @@ def main() -> None:
     if not isinstance(setup, Setup):
         raise SystemExit("a helper is started by its pool")
     sys.setrecursionlimit(_RECURSION_LIMIT)
-    trial = Trial(setup.special_tokens)
+    trial = Trial(setup.special_tokens, setup.documents)
     trial.run(_WARM_UP)
     _limit_memory(setup.memory_bytes)
     _write(answers, Ready())
-    while isinstance(job := _read(requests), Job):
+    while isinstance(job := _read(requests), AnyJob):
         _write(answers, run(trial, job))
 
 
-def run(trial: Trial, job: Job) -> FromHelper:
+def run(trial: Trial, job: AnyJob) -> Answer:
     """The answer to one job."""
     started = time.perf_counter()
     try:
-        constraint = trial.run(ConstraintSpec.from_json(job.spec))
-        return Lowered(constraint, time.perf_counter() - started)
+        return _answer(trial, job, started)
     except InterlockError as error:
         refused = error
     except (MemoryError, RecursionError):
@@ -63,6 +69,18 @@ def run(trial: Trial, job: Job) -> FromHelper:
     except Exception as error:  # noqa: BLE001 - the edge of a process: the pool gets an answer and goes on
         refused = InterlockError("compile_failed", f"the compiler failed: {type(error).__name__}: {error}")
     return Refused.of(refused, time.perf_counter() - started)
+
+
+def _answer(trial: Trial, job: AnyJob, started: float) -> Answer:
+    match job:
+        case Job(spec=spec, documents=documents):
+            constraint = trial.run(ConstraintSpec.from_json(spec), documents)
+            return Lowered(constraint, time.perf_counter() - started)
+        case Check(spec=spec, instances=instances, documents=documents):
+            found = trial.check(ConstraintSpec.from_json(spec), instances, documents)
+            return Checked(json.dumps(found).encode())
+        case Validate(pairs=pairs):
+            return Validated(tuple(trial.is_valid(schema, document) for schema, document in pairs))
 
 
 def _limit_memory(memory_bytes: int) -> None:

@@ -8,11 +8,10 @@ import sys
 
 from interlock.compiling.messages import (
     HEADER,
+    Answer,
+    AnyJob,
     FromHelper,
-    Job,
-    Lowered,
     Ready,
-    Refused,
     Setup,
     ToHelper,
     decode_from_helper,
@@ -68,7 +67,7 @@ class HelperProcess:
         if self.pid is None:  # never started, killed by us, or dead while idle
             await self.start()
 
-    async def ask(self, job: Job, timeout_s: float) -> Lowered | Refused:
+    async def ask(self, job: AnyJob, timeout_s: float) -> Answer:
         """Run one job. Raises ``HelperTimeoutError`` and ``HelperDiedError``; either way the next job gets a new process.
         Needs ``ensure_started``."""
         try:

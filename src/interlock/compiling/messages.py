@@ -13,16 +13,33 @@ HEADER = struct.Struct("!I")
 
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
-    """First frame to a helper. special_tokens: spelling to id. memory_bytes: what a job may allocate."""
+    """First frame to a helper. special_tokens: spelling to id. memory_bytes: what a job may allocate.
+    documents: schemas that references may name, by URI, as JSON text."""
 
     special_tokens: dict[str, int]
     memory_bytes: int
+    documents: dict[str, str] = {}
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):
-    """A spec to lower, as its canonical JSON text."""
+    """A spec to lower, as its canonical JSON text. documents: see ``Setup``; these are for this job alone."""
 
     spec: str
+    documents: dict[str, str] = {}
+
+
+class Check(msgspec.Struct, frozen=True, tag=True):
+    """Report on a spec whose root is a ``JsonValue``. instances: JSON texts. documents: more of them."""
+
+    spec: str
+    instances: tuple[str, ...]
+    documents: dict[str, str]
+
+
+class Validate(msgspec.Struct, frozen=True, tag=True):
+    """Which documents are valid. pairs: schema and document, as JSON text."""
+
+    pairs: tuple[tuple[str, str], ...]
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -34,6 +51,18 @@ class Lowered(msgspec.Struct, frozen=True, tag=True):
 
     constraint: LoweredConstraint
     seconds: float
+
+
+class Checked(msgspec.Struct, frozen=True, tag=True):
+    """The report of a ``Check``, as JSON."""
+
+    report: bytes
+
+
+class Validated(msgspec.Struct, frozen=True, tag=True):
+    """For each pair of a ``Validate``; ``None`` where the validator could not tell."""
+
+    valid: tuple[bool | None, ...]
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
@@ -56,8 +85,10 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
         return InterlockError(self.code, self.message, param=self.param, problems=self.problems, hint=self.hint)
 
 
-ToHelper = Setup | Job
-FromHelper = Ready | Lowered | Refused
+AnyJob = Job | Check | Validate
+Answer = Lowered | Checked | Validated | Refused
+ToHelper = Setup | AnyJob
+FromHelper = Ready | Answer
 
 _encoder = msgspec.msgpack.Encoder()
 _to_helper = msgspec.msgpack.Decoder(ToHelper)

@@ -8,15 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from interlock import log
 from interlock.compiling.helper_process import HelperDiedError, HelperProcess, HelperTimeoutError
-from interlock.compiling.messages import Job, Lowered, Refused, Setup
+from interlock.compiling.messages import (
+    Answer,
+    AnyJob,
+    Check,
+    Checked,
+    Job,
+    Lowered,
+    Refused,
+    Setup,
+    Validate,
+    Validated,
+)
 from interlock.compiling.results import ResultCache
 from interlock.config import CompileConfig
 from interlock.constraints import walk
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
 
@@ -32,7 +47,7 @@ class CompilePool:
         self, config: CompileConfig, special_tokens: Mapping[str, int], metrics: Metrics | None = None
     ) -> None:
         self._config = config
-        self._setup = Setup(dict(special_tokens), config.memory_bytes)
+        self._setup = Setup(dict(special_tokens), config.memory_bytes, dict(config.documents))
         self._metrics = metrics
         self._results = ResultCache(config.cache_entries, config.cache_bytes)
         self._in_flight: dict[str, asyncio.Task[LoweredConstraint]] = {}
@@ -64,8 +79,10 @@ class CompilePool:
         helpers, self._helpers = self._helpers, []
         await asyncio.gather(*(helper.kill() for helper in helpers))
 
-    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
-        """The lowered spec. Equal specs share one job and its result, refusals too; a caller that is cancelled
+    async def lower(
+        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
+    ) -> LoweredConstraint:
+        """The lowered spec. documents: more of them, for this call alone, whose result is not kept. Equal specs share one job and its result, refusals too; a caller that is cancelled
         does not stop the job. Raises the ``InterlockError`` a client should see."""
         num_chars = walk.num_chars(spec.root)
         if num_chars > MAX_SPEC_CHARS:  # before anything is done with so much text on this loop
@@ -74,6 +91,11 @@ class CompilePool:
                 f"the constraint has {num_chars} characters; at most {MAX_SPEC_CHARS} are supported",
             )
         text = spec.to_json()
+        if documents:
+            answer = await self._run(Job(text, dict(documents)))
+            if isinstance(answer, Lowered):
+                return answer.constraint
+            raise _error(answer)
         key = hashlib.sha256(text.encode()).hexdigest()
         found = self._results.get(key)
         if found is None:
@@ -82,6 +104,22 @@ class CompilePool:
         if isinstance(found, InterlockError):
             raise found
         return found
+
+    async def check(
+        self, value: JsonValue, instances: Sequence[str] = (), documents: Mapping[str, str] = NO_DOCUMENTS
+    ) -> dict[str, Any]:
+        """``schema_report`` of a value. documents: schemas that references may name beside the server's, by URI, as
+        JSON text. Raises the ``InterlockError`` of a job that was ended."""
+        answer = await self._run(Check(ConstraintSpec(root=value).to_json(), tuple(instances), dict(documents)))
+        if isinstance(answer, Checked):
+            report: dict[str, Any] = msgspec.json.decode(answer.report)
+            return report
+        raise _error(answer)
+
+    async def validate(self, pairs: Sequence[tuple[str, str]]) -> tuple[bool | None, ...]:
+        """For each schema and document, both JSON text: is it valid? ``None``: the validator cannot tell."""
+        answer = await self._run(Validate(tuple(pairs)))
+        return answer.valid if isinstance(answer, Validated) else (None,) * len(pairs)
 
     async def _shared(self, key: str, text: str) -> LoweredConstraint:
         task = self._in_flight.get(key)
@@ -104,20 +142,22 @@ class CompilePool:
             task.exception()  # retrieved, also when every caller has gone
 
     async def _compute(self, key: str, text: str) -> LoweredConstraint:
+        return self._settled(key, await self._run(Job(text)))
+
+    async def _run(self, job: AnyJob) -> Answer | InterlockError:
         helper = await self._idle.get()
         try:
-            answer = await self._answer(helper, text)
+            return await self._answer(helper, job)
         finally:
             self._idle.put_nowait(helper)
-        return self._settled(key, answer)
 
-    async def _answer(self, helper: HelperProcess, text: str) -> Lowered | Refused | InterlockError:
+    async def _answer(self, helper: HelperProcess, job: AnyJob) -> Answer | InterlockError:
         try:
             await helper.ensure_started()
         except HelperDiedError as error:
             return InterlockError("compile_failed", f"a compile helper did not start: {error}")
         try:
-            return await helper.ask(Job(text), self._config.timeout_s)
+            return await helper.ask(job, self._config.timeout_s)
         except HelperTimeoutError:
             return InterlockError(
                 "constraint_too_complex", f"the constraint did not compile within {self._config.timeout_s:g} s"
@@ -126,14 +166,14 @@ class CompilePool:
             _log.warning("a compile helper died: %s", error)
             return InterlockError("constraint_too_complex", "the constraint exceeds the compiler's memory")
 
-    def _settled(self, key: str, answer: Lowered | Refused | InterlockError) -> LoweredConstraint:
-        if not isinstance(answer, InterlockError) and self._metrics is not None:
+    def _settled(self, key: str, answer: Answer | InterlockError) -> LoweredConstraint:
+        if isinstance(answer, Lowered | Refused) and self._metrics is not None:
             self._metrics.lowering_s.observe(answer.seconds)
         if isinstance(answer, Lowered):
             self._results.put(key, answer.constraint)
             self._count("lowered")
             return answer.constraint
-        error = answer.error() if isinstance(answer, Refused) else answer
+        error = _error(answer)
         self._count("refused" if error.entry.status == 400 else "failed")
         if error.entry.status == 400:
             self._results.put(key, error)
@@ -142,3 +182,14 @@ class CompilePool:
     def _count(self, result: str) -> None:
         if self._metrics is not None:
             self._metrics.lowering.labels(result).inc()
+
+
+def _error(answer: Answer | InterlockError) -> InterlockError:
+    """Why the answer is not the one that was asked for."""
+    if isinstance(answer, Refused):
+        return answer.error()
+    return (
+        answer
+        if isinstance(answer, InterlockError)
+        else InterlockError("compile_failed", "an answer to another job")
+    )

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 from interlock.constraints import gbnf
+from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.constraints.lowering import lower
+from interlock.constraints.providers.base import Provider
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.schema import load_documents
+from interlock.constraints.schema_report import schema_report
+from interlock.constraints.validator import is_valid
 from interlock.constraints.walk import walk
 from interlock.core.constraint import (
     Choice,
@@ -19,21 +26,28 @@ from interlock.core.constraint import (
     Regex,
 )
 from interlock.core.tokenizer import Vocabulary
-from interlock.errors import InterlockError, Problem
+from interlock.errors import InterlockError, Problem, together
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 
 class Trial:
-    """Lowering for one model. special_tokens: spelling to id, as in the model's vocabulary."""
+    """Lowering for one model. special_tokens: spelling to id, as in the model's vocabulary.
+    documents: schemas that references may name, by URI, as JSON text."""
 
-    def __init__(self, special_tokens: Mapping[str, int]) -> None:
+    def __init__(self, special_tokens: Mapping[str, int], documents: Mapping[str, str] = NO_DOCUMENTS) -> None:
         self._special_tokens = dict(special_tokens)
+        self._texts = dict(documents)
+        self._documents = load_documents(documents)
         self._provider = LLGuidanceProvider(TrialTokenizer(special_tokens))
 
-    def run(self, spec: ConstraintSpec) -> LoweredConstraint:
-        """The lowered spec, known to compile. Raises ``InterlockError`` that names the part at fault.
+    def run(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> LoweredConstraint:
+        """The lowered spec, known to compile. documents: more of them. Raises ``InterlockError`` that names the part
+        at fault.
 
         Regexes and grammars are tried alone too: one that matches nothing shows only at its own start.
         """
+        if documents:
+            return Trial(self._special_tokens, {**self._texts, **documents}).run(spec)
         lowered = self._lower(spec)
         for node in dict.fromkeys(walk(spec.root)):
             if isinstance(node, Regex | Grammar):
@@ -45,14 +59,37 @@ class Trial:
             raise
         return lowered
 
+    def check(
+        self, spec: ConstraintSpec, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """``schema_report`` of a spec whose root is a ``JsonValue``. documents: more of them, by URI."""
+        assert isinstance(spec.root, JsonValue)
+        return schema_report(
+            spec.root, self._check_provider, byte_tokenizer(), instances, {**self._texts, **documents}
+        )
+
+    def is_valid(self, schema: str, document: str) -> bool | None:
+        """See ``validator.is_valid``."""
+        return is_valid(schema, document, self._texts)
+
+    @cached_property
+    def _check_provider(self) -> Provider:
+        return LLGuidanceProvider(byte_tokenizer())
+
     def _blame(self, spec: ConstraintSpec) -> None:
-        """Raise the error of the first part that does not compile alone either."""
+        """Raise the errors of the parts that do not compile alone either."""
+        found = []
         for node in dict.fromkeys(walk(spec.root)):
             if isinstance(node, JsonValue | Choice):
-                self._compile(self._lower(ConstraintSpec(root=node)), node)
+                try:
+                    self._compile(self._lower(ConstraintSpec(root=node)), node)
+                except InterlockError as error:
+                    found.append(error)
+        if found:
+            raise together(found)
 
     def _lower(self, spec: ConstraintSpec) -> LoweredConstraint:
-        return lower(spec, self._special_tokens, gbnf_to_lark=gbnf.to_lark)
+        return lower(spec, self._special_tokens, gbnf_to_lark=gbnf.to_lark, documents=self._documents)
 
     def _compile(self, lowered: LoweredConstraint, node: Node) -> None:
         try:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import jsonschema
 import numpy as np
 from jsonschema.exceptions import best_match
 
 from interlock.constraints import bitmask
+from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
+from interlock.constraints.schema import load_documents
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
+from interlock.constraints.validator import validator
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.tokenizer import Tokenizer
 
@@ -43,15 +45,21 @@ class SchemaCheck:
     Raises ``InterlockError`` for a schema that is refused.
     """
 
-    def __init__(self, value: JsonValue, provider: Provider, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        value: JsonValue,
+        provider: Provider,
+        tokenizer: Tokenizer,
+        documents: Mapping[str, str] = NO_DOCUMENTS,
+    ) -> None:
         self._value = value
-        self._schema = json.loads(value.schema)
+        self._validator = validator(json.loads(value.schema), documents)
         vocabulary = tokenizer.vocabulary
         self._ids = {text[0]: number for number, text in enumerate(vocabulary.tokens) if len(text) == 1}
         self._bytes = {number: byte for byte, number in self._ids.items()}
         self._stop_ids = vocabulary.stop_ids
         self._row = np.zeros(bitmask.num_words(vocabulary.size), np.int32)
-        lowered = lower(ConstraintSpec(root=value), {})
+        lowered = lower(ConstraintSpec(root=value), {}, documents=load_documents(documents))
         self._grammar = guarded(provider, lowered)
 
     def verdict(self, text: str) -> Verdict:
@@ -121,8 +129,10 @@ class SchemaCheck:
         return f"at '{pointer_of(text[:position])}' expected {expected}, not {here}; {said}"
 
     def _error(self, data: Any) -> str | None:
-        kind = jsonschema.validators.validator_for(self._schema, jsonschema.Draft202012Validator)
-        error = best_match(kind(self._schema).iter_errors(data))
+        try:
+            error = best_match(self._validator.iter_errors(data))
+        except Exception as failure:  # noqa: BLE001 - a foreign library, on the schemas of strangers
+            return f"the validator cannot tell: {failure}"[:300]
         return None if error is None else f"{error.message[:300]}"
 
     def _walk(self, chooser: random.Random) -> str | None:

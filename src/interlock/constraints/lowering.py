@@ -12,7 +12,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from interlock.constraints import schema
 from interlock.constraints.declared import declared_literals
@@ -20,6 +22,7 @@ from interlock.constraints.literals import escape_regex, prefix_free, quote, reg
 from interlock.constraints.outline import outline
 from interlock.constraints.schema.arguments import argument_grammar
 from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.shapes import ambiguous, ends_free, flat, join, times, unrolled, without_anchors
 from interlock.constraints.user_grammar import check_lark
 from interlock.constraints.walk import walk
 from interlock.core.constraint import (
@@ -37,7 +40,7 @@ from interlock.core.constraint import (
     Sequence,
     Text,
 )
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Problem, together
 
 _ANY = "/(?s:.*)/"
 _SPECIAL = re.compile(r"<[A-Za-z0-9_|/:.-]+>")  # spellings that Lark can write by name; ids for the others
@@ -46,7 +49,7 @@ _SPECIAL = re.compile(r"<[A-Za-z0-9_|/:.-]+>")  # spellings that Lark can write 
 class SchemaGrammar(Protocol):
     """A schema as Lark. ``start``: name of the rule that derives it. ``lark``: whole rules, one a line.
     ``notes``: what a caller should know, such as keywords that are only annotations. ``guards``: what must be
-    checked beside the grammar."""
+    checked beside the grammar. ``unenforced``: what a relaxed schema leaves out."""
 
     @property
     def start(self) -> str: ...
@@ -56,6 +59,8 @@ class SchemaGrammar(Protocol):
     def notes(self) -> tuple[str, ...]: ...
     @property
     def guards(self) -> GuardPlan | None: ...
+    @property
+    def unenforced(self) -> tuple[Problem, ...]: ...
 
 
 SchemaLowering = Callable[[JsonValue, str], SchemaGrammar]
@@ -67,18 +72,21 @@ def lower(
     special_tokens: Mapping[str, int],
     *,
     gbnf_to_lark: GrammarConverter | None = None,
-    schema_grammar: SchemaLowering = schema.schema_grammar,
+    schema_grammar: SchemaLowering | None = None,
+    documents: Mapping[str, Any] = MappingProxyType({}),
 ) -> LoweredConstraint:
     """Lower ``spec`` for a vocabulary with these special tokens (spelling to id).
 
     gbnf_to_lark: converter for GBNF and EBNF; without one such grammars are refused.
-    Raises ``InterlockError``: ``invalid_schema`` with all problems found, ``invalid_grammar``,
+    documents: schemas that references may name, by URI.
+    Raises ``InterlockError``: ``invalid_schema`` with the problems of all schemas, ``invalid_grammar``,
     ``constraint_too_complex``.
     """
     if spec.provider != "llguidance":
         raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
     try:
-        return _Lowering(spec, special_tokens, gbnf_to_lark, schema_grammar).run()
+        compile_json = schema_grammar or partial(schema.schema_grammar, documents=documents)
+        return _Lowering(spec, special_tokens, gbnf_to_lark, compile_json, documents).run()
     except RecursionError:
         raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None
 
@@ -90,6 +98,7 @@ class _Lowering:
         special_tokens: Mapping[str, int],
         gbnf_to_lark: GrammarConverter | None,
         schema_grammar: SchemaLowering,
+        documents: Mapping[str, Any],
     ) -> None:
         self._spec = spec
         self._special_tokens = special_tokens
@@ -99,6 +108,9 @@ class _Lowering:
         self._names: dict[object, str] = {}
         self._user_grammars: list[str] = []
         self._notes: list[str] = []
+        self._documents = documents
+        self._unenforced: list[Problem] = []
+        self._refusals: list[InterlockError] = []
         self._plans: dict[JsonValue, GuardPlan] = {}
         self._split = re.compile(
             "|".join(map(re.escape, sorted(special_tokens, key=len, reverse=True))) or "(?!)"
@@ -107,6 +119,8 @@ class _Lowering:
 
     def run(self) -> LoweredConstraint:
         start = self._node(self._spec.root)
+        if self._refusals:
+            raise together(self._refusals)
         lark = "\n".join([f"start: {start or quote('')}", *self._rules]) + "\n"
         grammar = self._with_user_grammars(lark)
         guards = outline(self._spec.root, self._plans, self._outline_parts).to_json() if self._plans else ""
@@ -118,6 +132,7 @@ class _Lowering:
             notes=tuple(dict.fromkeys(self._notes)),
             literals=declared_literals(self._spec.root),
             guards=guards,
+            unenforced=tuple(self._unenforced),
         )
 
     def _with_user_grammars(self, lark: str) -> str:
@@ -137,13 +152,13 @@ class _Lowering:
             case JsonValue():
                 return self._json_value(node)
             case Regex(pattern=pattern):
-                return self._named("T", node, regex_literal(_without_anchors(pattern)))
+                return self._named("T", node, regex_literal(without_anchors(pattern)))
             case Grammar():
                 return self._user_grammar(node)
             case Choice(options=options):
                 return self._named("T", node, " | ".join(quote(option) for option in options))
             case Sequence():
-                return self._sequence(_flat(node))
+                return self._sequence(flat(node))
             case Alternative(items=items):
                 return self._alternative(items)
             case Repeat():
@@ -154,20 +169,20 @@ class _Lowering:
         for position, item in enumerate(items):
             rest = items[position + 1 :]
             if rest and isinstance(item, FreeText):
-                return _join([*parts, self._free_then(item, rest)])
-            if rest and _ends_free(item):
-                return _join([*parts, self._distributed(item, rest)])
+                return join([*parts, self._free_then(item, rest)])
+            if rest and ends_free(item):
+                return join([*parts, self._distributed(item, rest)])
             parts.append(self._whole(item) if whole_head and position == 0 else self._node(item))
-        return _join(parts)
+        return join(parts)
 
     def _whole(self, node: Node) -> str:
         """``node``, its fixed text not split."""
         if not isinstance(node, Text | Marker):
             return self._node(node)
-        return _join([self._special(text) if special else quote(text) for text, special in self._parts(node)])
+        return join([self._special(text) if special else quote(text) for text, special in self._parts(node)])
 
     def _alternative(self, items: tuple[Node, ...], rest: tuple[Node, ...] = ()) -> str:
-        options = [(*_flat(item), *rest) for item in items]
+        options = [(*flat(item), *rest) for item in items]
         # beside free text, fixed text must be one lexeme: its first piece alone would lose to longer free text
         beside_free = any(option and isinstance(option[0], FreeText) for option in options)
         return self._rule([self._sequence(option, whole_head=beside_free) for option in options])
@@ -177,13 +192,13 @@ class _Lowering:
             return ""
         first = self._rule([self._node(node.item)])
         if node.separator is None:
-            return first + _times(node.minimum, node.maximum)
-        if _ends_free(node.item) and not self._starts_special(node.separator):
-            raise _ambiguous("a separator")
-        following = self._rule([self._sequence((*_flat(node.separator), *_flat(node.item)))])
+            return first + times(node.minimum, node.maximum)
+        if ends_free(node.item) and not self._starts_special(node.separator):
+            raise ambiguous("a separator")
+        following = self._rule([self._sequence((*flat(node.separator), *flat(node.item)))])
         most = None if node.maximum is None else node.maximum - 1
-        more = "" if most == 0 else following + _times(max(node.minimum - 1, 0), most)
-        return _join([first, more]) if node.minimum else f"({_join([first, more])})?"
+        more = "" if most == 0 else following + times(max(node.minimum - 1, 0), most)
+        return join([first, more]) if node.minimum else f"({join([first, more])})?"
 
     # free text and what follows it
 
@@ -209,32 +224,32 @@ class _Lowering:
             case Text(text=text) | Marker(text=text):
                 until = self._named("T", ("until", free, text), f"({self._free_text(free)}) {quote(text)}")
                 lazy = self._named("r", ("lazy", free, text), until, "[lazy]")
-                return _join([lazy, self._tail(tail)])
+                return join([lazy, self._tail(tail)])
             case Choice(options=options):
-                return self._rule([self._free_then(free, (*_flat(Text(text)), *tail)) for text in options])
+                return self._rule([self._free_then(free, (*flat(Text(text)), *tail)) for text in options])
             case Alternative(items=items):
-                return self._rule([self._free_then(free, (*_flat(item), *tail)) for item in items])
+                return self._rule([self._free_then(free, (*flat(item), *tail)) for item in items])
             case Repeat():
-                return self._rule([self._free_then(free, (*option, *tail)) for option in _unrolled(head)])
+                return self._rule([self._free_then(free, (*option, *tail)) for option in unrolled(head)])
             case _:
-                raise _ambiguous(f"a {type(head).__name__}")
+                raise ambiguous(f"a {type(head).__name__}")
 
     def _free_then_special(self, free: FreeText, marker: Marker, tail: tuple[Node, ...]) -> str:
         """Up to a marker that contains a special token: that token ends the text, whatever the text is."""
         (text, special), *rest = self._parts(marker)
         spelt = [self._special(part) if is_special else self._plain(part) for part, is_special in rest]
         if special:
-            return _join([self._node(free), self._special(text), *spelt, self._tail(tail)])
+            return join([self._node(free), self._special(text), *spelt, self._tail(tail)])
         until = self._named("T", ("up to", free, text), f"({self._free_text(free)}) {quote(text)}")
-        return _join([until, *spelt, self._tail(tail)])
+        return join([until, *spelt, self._tail(tail)])
 
     def _distributed(self, item: Node, rest: tuple[Node, ...]) -> str:
         """``item``, which may end in free text, followed by ``rest``."""
         if self._starts_special(rest[0]):
-            return _join([self._node(item), self._tail(rest)])
+            return join([self._node(item), self._tail(rest)])
         if isinstance(item, Alternative):
             return self._alternative(item.items, rest)
-        raise _ambiguous("fixed text after a repetition")
+        raise ambiguous("fixed text after a repetition")
 
     def _tail(self, items: tuple[Node, ...]) -> str:
         if not items:
@@ -245,7 +260,7 @@ class _Lowering:
     # leaves
 
     def _literal(self, node: Text | Marker) -> str:
-        return _join(
+        return join(
             [self._special(text) if special else self._plain(text) for text, special in self._parts(node)]
         )
 
@@ -278,16 +293,24 @@ class _Lowering:
     def _json_value(self, node: JsonValue) -> str:
         if node not in self._names:
             prefix = f"j{len(self._names)}"
-            if node.syntax == "json":
-                grammar = self._schema_grammar(node, prefix)
-            else:
-                grammar = argument_grammar(node, prefix, self._mark_parts)
+            try:
+                grammar = self._schema(node, prefix)
+            except InterlockError as refusal:  # the other schemas have a say before all of it is told
+                self._refusals.append(refusal)
+                self._names[node] = prefix
+                return prefix
             self._names[node] = grammar.start
             self._rules.append(grammar.lark.rstrip("\n"))
             self._notes.extend(grammar.notes)
+            self._unenforced.extend(grammar.unenforced)
             if grammar.guards is not None:
                 self._plans[node] = grammar.guards
         return self._names[node]
+
+    def _schema(self, node: JsonValue, prefix: str) -> SchemaGrammar:
+        if node.syntax == "json":
+            return self._schema_grammar(node, prefix)
+        return argument_grammar(node, prefix, self._mark_parts, self._documents)
 
     def _user_grammar(self, node: Grammar) -> str:
         if node not in self._names:
@@ -314,7 +337,7 @@ class _Lowering:
         return [text for text, special in self._parts(node) if not special]
 
     def _starts_special(self, node: Node) -> bool:
-        items = _flat(node)
+        items = flat(node)
         return bool(items) and isinstance(items[0], Marker) and self._parts(items[0])[0][1]
 
     # rules
@@ -330,64 +353,3 @@ class _Lowering:
             self._names[key] = f"{prefix}{len(self._names)}"
             self._rules.append(f"{self._names[key]}{attributes}: {body}")
         return self._names[key]
-
-
-def _flat(node: Node) -> tuple[Node, ...]:
-    """The items of ``node`` as a sequence, nested sequences opened, empty texts dropped."""
-    if isinstance(node, Sequence):
-        return tuple(inner for item in node.items for inner in _flat(item))
-    if isinstance(node, Text) and not node.text:
-        return ()
-    return (node,)
-
-
-def _ends_free(node: Node) -> bool:
-    match node:
-        case FreeText():
-            return True
-        case Sequence():
-            items = _flat(node)
-            return bool(items) and _ends_free(items[-1])
-        case Alternative(items=items):
-            return any(_ends_free(item) for item in items)
-        case Repeat(item=item):
-            return _ends_free(item)
-        case _:
-            return False
-
-
-def _unrolled(node: Repeat) -> list[tuple[Node, ...]]:
-    """The ways ``node`` can begin: with its first item, or with nothing."""
-    options: list[tuple[Node, ...]] = []
-    if node.maximum != 0:
-        most = None if node.maximum is None else node.maximum - 1
-        separated = node.item if node.separator is None else Sequence((node.separator, node.item))
-        options.append((*_flat(node.item), Repeat(separated, max(node.minimum - 1, 0), most)))
-    if node.minimum == 0:
-        options.append(())
-    return options
-
-
-def _times(low: int, high: int | None) -> str:
-    if (low, high) == (1, 1):
-        return ""
-    if high is None:
-        return {0: "*", 1: "+"}.get(low, f"{{{low},}}")
-    return "?" if (low, high) == (0, 1) else f"{{{low},{high}}}"
-
-
-def _join(parts: list[str]) -> str:
-    return " ".join(part for part in parts if part)
-
-
-def _without_anchors(pattern: str) -> str:
-    """The pattern matches as a whole, so one anchor at either end says nothing new; every server takes them."""
-    pattern = pattern.removeprefix("^")
-    backslashes = len(pattern) - 1 - len(pattern[:-1].rstrip("\\")) if pattern.endswith("$") else 1
-    return pattern if backslashes % 2 else pattern[:-1]
-
-
-def _ambiguous(what: str) -> InterlockError:
-    return InterlockError(
-        "invalid_grammar", f"free text must be followed by fixed text, a marker or the end, not by {what}"
-    )

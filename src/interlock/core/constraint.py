@@ -21,6 +21,7 @@ from interlock.core.argument_syntax import (
     TaggedArguments,
 )
 from interlock.core.output_format import GrammarDialect
+from interlock.errors import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class JsonValue:
     """A value valid against ``schema`` (JSON text, key order kept), written in an argument syntax.
 
     open_objects, property_order: see ``JsonPolicy``. whitespace ``flexible`` is bounded.
+    relaxed: what cannot be held is left out and reported, instead of refused.
     item_separator and key_separator: spacing where ``whitespace`` is ``fixed``.
     origin: where the schema came from, for error reports (``tools[0].function.parameters``); it takes no
     part in equality of meaning, but it is part of the value. tool: the tool's name, if it is one's.
@@ -65,6 +67,7 @@ class JsonValue:
     open_objects: bool = False
     property_order: PropertyOrder = "declared"
     flexible_whitespace: bool = False
+    relaxed: bool = False
     item_separator: str = ", "
     key_separator: str = ": "
     origin: str = ""
@@ -179,6 +182,7 @@ class LoweredConstraint:
     notes: what the report says that a caller should see (annotations ignored, ...).
     literals: keys and string constants that the spec declares, for guesses at what comes next.
     guards: JSON text of what must be checked beside the grammar while generating (``GuardedTurn``), part of ``key``.
+    unenforced: keywords of relaxed schemas that the grammar leaves out.
     """
 
     provider: str
@@ -187,6 +191,7 @@ class LoweredConstraint:
     notes: tuple[str, ...] = ()
     literals: tuple[str, ...] = ()
     guards: str = ""
+    unenforced: tuple[Problem, ...] = ()
 
 
 def _dump(node: Any) -> dict[str, Any]:

@@ -73,12 +73,28 @@ class TokenLogprobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """What a validator says of an answer to a relaxed schema; ``None`` where it cannot tell. answer: of the text, if
+    it is held to a schema and there is one. calls: of the arguments of each call, by index."""
+
+    answer: tuple[bool | None, ...] = ()
+    calls: tuple[bool | None, ...] = ()
+
+    @property
+    def valid(self) -> bool | None:
+        """All of it."""
+        found = (*self.answer, *self.calls)
+        return False if False in found else None if None in found else True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Normal end. stop_string: the stop string that ended the answer, if one did."""
+    """Normal end. stop_string: the stop string that ended the answer, if one did. validity: of relaxed schemas."""
 
     reason: FinishReason
     usage: Usage
     stop_string: str | None = None
+    validity: Validity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,7 @@ def resolve_policy(policy: JsonPolicy, defaults: GenerationDefaults) -> Constrai
         response_order=policy.property_order or defaults.response_order,
         tool_order=policy.property_order or defaults.tool_order,
         flexible_whitespace=(policy.whitespace or defaults.whitespace) == "flexible",
+        relaxed=(policy.schema_mode or defaults.schema_mode) == "relaxed",
     )
 
 

@@ -11,12 +11,13 @@ from typing import Self, cast
 
 from interlock import log
 from interlock.core.engine import Engine, EngineOutput, EngineRequest
-from interlock.core.events import Event
+from interlock.core.events import Event, Finished
 from interlock.core.tools import ToolContext
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Problem
 from interlock.metrics import Metrics
 from interlock.serving.in_flight import Ticket
 from interlock.serving.output import OutputProcessor
+from interlock.serving.validity import RelaxedAnswer
 
 _log = log.get(__name__)
 
@@ -37,7 +38,7 @@ class Generation:
 
     The engine starts at the first read. Everything is freed when the last event has been made, at
     ``aclose``, or when the object is dropped. notes: what the caller should know about how the request was
-    read.
+    read. unenforced: what of its schemas is left out. relaxed: has the answer validated at its end.
     """
 
     def __init__(
@@ -51,11 +52,15 @@ class Generation:
         metrics: Metrics,
         tools: ToolContext,
         notes: tuple[str, ...] = (),
+        unenforced: tuple[Problem, ...] = (),
+        relaxed: RelaxedAnswer | None = None,
     ) -> None:
         self.request_id = request.request_id
         self.num_prompt_tokens = len(request.prompt_ids)
         self.tools = tools
         self.notes = notes
+        self.unenforced = unenforced
+        self._relaxed = relaxed
         self._engine = engine
         self._request = request
         self._processor = processor
@@ -99,7 +104,7 @@ class Generation:
             if output is None:
                 raise InterlockError("internal_error", "the engine ended a request without saying why")
             self._observe_first(output)
-            return self._processor.push(output)
+            return await self._validated(self._processor.push(output))
         except InterlockError as error:
             return [self._processor.fail(error)]
         except TimeoutError:
@@ -109,6 +114,16 @@ class Generation:
             return [self._processor.fail(InterlockError("internal_error", "the server failed on this answer"))]
         finally:
             self._is_reading = False
+
+    async def _validated(self, events: list[Event]) -> list[Event]:
+        if self._relaxed is None:
+            return events
+        for event in events:
+            self._relaxed.add(event)
+        match events:
+            case [*before, Finished() as finished]:
+                return [*before, replace(finished, validity=await self._relaxed.validity())]
+        return events
 
     def _start(self) -> AsyncGenerator[EngineOutput, None]:
         if self._outputs is None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from interlock.config import GenerationDefaults
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import Engine
 from interlock.core.tokenizer import Tokenizer
 from interlock.families.base import ModelFamily
@@ -19,8 +21,20 @@ class Lowerer(Protocol):
 
     async def start(self) -> None: ...
 
-    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
-        """Lower and try out ``spec``. Raises the ``InterlockError`` a client should see."""
+    async def lower(
+        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
+    ) -> LoweredConstraint:
+        """Lower and try out ``spec``. documents: schemas that references may name, for this call. Raises the ``InterlockError`` a client should see."""
+        ...
+
+    async def check(
+        self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """See ``constraints.schema_report``."""
+        ...
+
+    async def validate(self, pairs: Sequence[tuple[str, str]]) -> tuple[bool | None, ...]:
+        """For each schema and document: is it valid? ``None``: nobody can tell."""
         ...
 
     async def stop(self) -> None: ...

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from interlock import log
 from interlock.config import HttpConfig
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
@@ -20,6 +22,7 @@ from interlock.serving.lifecycle import Lifecycle
 from interlock.serving.model import ServedModel
 from interlock.serving.output import OutputProcessor, OutputRules
 from interlock.serving.plain_text import PlainText
+from interlock.serving.validity import RelaxedAnswer, relaxed_schemas
 
 _log = log.get(__name__)
 
@@ -66,6 +69,8 @@ class GenerationService:
                 metrics=self._metrics,
                 tools=resolved.tools,
                 notes=self._notes(resolved, constraint),
+                unenforced=() if constraint is None else constraint.unenforced,
+                relaxed=self._relaxed(resolved.spec),
             )
         except TimeoutError:
             ticket.release()
@@ -80,10 +85,16 @@ class GenerationService:
         self.lifecycle.require_ready()
         return await self._resolve(request)
 
-    async def check(self, spec: ConstraintSpec, model: str) -> LoweredConstraint:
+    async def check(self, spec: ConstraintSpec, model: str, documents: Mapping[str, str]) -> LoweredConstraint:
         """Lower and try out a constraint. Raises what a request with it would get."""
         self._check_model(model)
-        return await self._model.compile_pool.lower(spec)
+        return await self._model.compile_pool.lower(spec, documents)
+
+    async def report(
+        self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """``schema_report`` of a value, by a compile helper. Raises the ``InterlockError`` of one that was ended."""
+        return await self._model.compile_pool.check(value, instances, documents)
 
     def tokenizer(self, model: str) -> Tokenizer:
         """Raises ``model_not_found``."""
@@ -115,6 +126,10 @@ class GenerationService:
         constraint = await self._model.compile_pool.lower(spec)
         await self._model.engine.prepare(constraint)
         return constraint
+
+    def _relaxed(self, spec: ConstraintSpec | None) -> RelaxedAnswer | None:
+        schemas = relaxed_schemas(spec)
+        return RelaxedAnswer(schemas, self._model.compile_pool.validate) if schemas else None
 
     def _processor(self, resolved: Resolved) -> OutputProcessor:
         if resolved.raw:

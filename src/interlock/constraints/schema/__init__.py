@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from interlock.constraints.schema.compile import Compiled, LoweringFactory, compile_schema
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.lower.syntax import JsonSyntax, json_syntax
 from interlock.constraints.schema.options import Limits, SchemaOptions
+from interlock.constraints.schema.relax import compile_relaxed
 from interlock.constraints.schema.report import Finding, SchemaReport
 from interlock.core.constraint import JsonValue
 from interlock.errors import InterlockError, Problem
@@ -24,9 +27,12 @@ __all__ = [
     "SchemaOptions",
     "SchemaReport",
     "compile_schema",
+    "compile_value",
     "json_syntax",
+    "load_documents",
     "load_schema",
     "schema_grammar",
+    "value_options",
 ]
 
 
@@ -34,13 +40,14 @@ __all__ = [
 class SchemaGrammar:
     """start: name of the rule for the value. lark: rules and terminals, all named with the prefix.
     notes: what a caller should see. report: what became of each keyword. guards: what must be checked while
-    generating, only with the option ``guards``."""
+    generating, only with the option ``guards``. unenforced: what a relaxed schema leaves out."""
 
     start: str
     lark: str
     notes: tuple[str, ...]
     report: SchemaReport
     guards: GuardPlan | None = None
+    unenforced: tuple[Problem, ...] = ()
 
 
 def schema_grammar(
@@ -49,18 +56,17 @@ def schema_grammar(
     *,
     options: SchemaOptions | None = None,
     lowering: LoweringFactory | None = None,
+    documents: Mapping[str, Any] = MappingProxyType({}),
 ) -> SchemaGrammar:
     """The grammar of one ``JsonValue``. lowering: for another syntax than JSON, see ``arguments.py``.
+    documents: schemas that references may name, by URI.
 
     Raises ``InterlockError`` ``invalid_schema`` with every problem.
     """
-    options = options or SchemaOptions(
-        open_objects=value.open_objects,
-        property_order=value.property_order,
-        guards=lowering is None,  # a guard reads JSON
-    )
-    syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
-    compiled = compile_schema(load_schema(value.schema), options, syntax, prefix, lowering=lowering)
+    options = options or value_options(
+        value, guards=lowering is None, documents=documents
+    )  # a guard reads JSON
+    compiled = compile_value(value, prefix, options, lowering)
     if compiled.problems:
         raise _error(value, compiled.problems)
     return SchemaGrammar(
@@ -69,7 +75,31 @@ def schema_grammar(
         notes=compiled.report.notes(),
         report=compiled.report,
         guards=compiled.guards,
+        unenforced=_placed(value, compiled.unenforced),
     )
+
+
+def value_options(value: JsonValue, *, guards: bool, documents: Mapping[str, Any]) -> SchemaOptions:
+    """The options that ``value`` asks for."""
+    return SchemaOptions(
+        open_objects=value.open_objects,
+        property_order=value.property_order,
+        guards=guards,
+        documents=documents,
+    )
+
+
+def compile_value(
+    value: JsonValue, prefix: str, options: SchemaOptions, lowering: LoweringFactory | None = None
+) -> Compiled:
+    """``compile_schema`` of a value, without what cannot be held if the value is relaxed."""
+    syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
+    schema = load_schema(value.schema)
+    if value.relaxed:
+        return compile_relaxed(
+            schema, lambda part: compile_schema(part, options, syntax, prefix, lowering=lowering)
+        )
+    return compile_schema(schema, options, syntax, prefix, lowering=lowering)
 
 
 def load_schema(text: str) -> Any:
@@ -89,15 +119,17 @@ def load_schema(text: str) -> Any:
     return data
 
 
+def load_documents(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Schemas that references may name, by URI; a fragment at its end says nothing. Raises ``InterlockError``."""
+    return {uri.rstrip("#"): load_schema(text) for uri, text in texts.items()}
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
 def _error(value: JsonValue, problems: tuple[Problem, ...]) -> InterlockError:
-    placed = tuple(
-        Problem(reason=item.reason, keyword=item.keyword, pointer=item.pointer, tool=value.tool)
-        for item in problems
-    )
+    placed = _placed(value, problems)
     first = placed[0]
     where = f" of tool '{value.tool}'" if value.tool else ""
     at = f" at '{first.pointer}'" if first.pointer else ""
@@ -109,3 +141,7 @@ def _error(value: JsonValue, problems: tuple[Problem, ...]) -> InterlockError:
         param=value.origin or None,
         problems=placed,
     )
+
+
+def _placed(value: JsonValue, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    return tuple(replace(problem, tool=value.tool) for problem in problems)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from interlock.constraints.schema import SchemaGrammar, load_schema, schema_grammar
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.compile import LoweringFactory
@@ -29,10 +33,12 @@ from interlock.core.constraint import JsonValue
 from interlock.core.schema_types import SchemaTypes
 
 
-def argument_grammar(value: JsonValue, prefix: str, marks: MarkParts) -> SchemaGrammar:
+def argument_grammar(
+    value: JsonValue, prefix: str, marks: MarkParts, documents: Mapping[str, Any] = MappingProxyType({})
+) -> SchemaGrammar:
     """The grammar of arguments in ``value.syntax``, which is not JSON. marks: cuts a marker around the special
     tokens of the vocabulary. Raises ``InterlockError`` ``invalid_schema`` with every problem."""
-    return schema_grammar(value, prefix, lowering=_factory(value, marks))
+    return schema_grammar(value, prefix, lowering=_factory(value, marks), documents=documents)
 
 
 def _factory(value: JsonValue, marks: MarkParts) -> LoweringFactory:

@@ -26,13 +26,16 @@ LoweringFactory = Callable[[Algebra, Writer, SchemaOptions, Problems], ValueLowe
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """start, lark: the grammar, empty if there are ``problems``. guards: what must be checked beside it."""
+    """start, lark: the grammar, empty if there are ``problems``. guards: what must be checked beside it.
+    is_contradiction: the problem is that no document is valid. unenforced: see ``relax.py``."""
 
     start: str
     lark: str
     report: SchemaReport
     problems: tuple[Problem, ...]
     guards: GuardPlan | None = None
+    is_contradiction: bool = False
+    unenforced: tuple[Problem, ...] = ()
 
 
 def compile_schema(
@@ -78,7 +81,7 @@ def _lower(
     root = graph.value(graph.root)
     if not algebra.inhabited(root):
         problems.found.append(explain(graph, algebra))
-        return Compiled("", "", report, tuple(problems.found))
+        return Compiled("", "", report, tuple(problems.found), is_contradiction=True)
     writer = Writer(prefix, options.limits)
     lowering = make(algebra, writer, options, problems)
     start = writer.rule(lowering.lower(root))

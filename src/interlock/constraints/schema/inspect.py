@@ -15,6 +15,7 @@ from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import Problems, RefusedError
 from interlock.constraints.schema.report import Finding
 from interlock.constraints.schema.resources import escape, subschemas
+from interlock.constraints.schema.spelling import meant_keyword
 from interlock.constraints.schema.text import formats
 
 _TYPES = {"null", "boolean", "integer", "number", "string", "array", "object"}
@@ -80,7 +81,10 @@ def _findings(schema: Schema, options: SchemaOptions, problems: Problems) -> Ite
 
 def _why_ignored(schema: Schema, name: str) -> str:
     row = BY_NAME.get(name)
-    if row is None or row.holder == "annotation":
+    if row is None:
+        meant = meant_keyword(name, schema.dialect)
+        return f"unknown keyword '{name}', an annotation; did you mean '{meant}'?" if meant else ""
+    if row.holder == "annotation":
         return ""
     if "$ref" in schema.value and schema.dialect.ref_hides_siblings:
         return f"'{name}' beside '$ref' has no meaning up to draft 7" if row.holder == "grammar" else ""

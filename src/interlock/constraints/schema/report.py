@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Status = Literal["grammar", "guard", "structure", "annotation", "refused"]
+Status = Literal["grammar", "guard", "structure", "annotation", "unenforced", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """status: who holds the keyword. reason: why it is an annotation or refused."""
+    """status: who holds the keyword; ``unenforced`` is what a relaxed schema leaves out. reason: why nobody does."""
 
     pointer: str
     keyword: str

@@ -53,6 +53,7 @@ class ConstrainPolicy:
     response_order: PropertyOrder = "declared"
     tool_order: PropertyOrder = "any"
     flexible_whitespace: bool = False
+    relaxed: bool = False
 
 
 def constrain(
@@ -219,6 +220,7 @@ def _calls(
             open_objects=policy.open_objects,
             property_order=policy.tool_order,
             flexible_whitespace=policy.flexible_whitespace,
+            relaxed=policy.relaxed,
             item_separator=syntax.item_separator,
             key_separator=syntax.key_separator,
             origin=f"tools[{context.effective_tools.index(tool)}].function.parameters",
@@ -284,5 +286,6 @@ def _json(schema: str, origin: str, policy: ConstrainPolicy) -> JsonValue:
         open_objects=policy.open_objects,
         property_order=policy.response_order,
         flexible_whitespace=policy.flexible_whitespace,
+        relaxed=policy.relaxed,
         origin=origin,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from interlock.api.answer import Answer, report
+from interlock.api.answer import Answer, remarks, report, whole_validity
 from interlock.api.context import Generation, ReasoningField
 from interlock.api.endpoint import collect_all
 from interlock.api.openai.head import Head, token_objects, usage_object
@@ -32,13 +32,16 @@ async def complete(
             "logprobs": logprobs_object(answer.tokens) if logprobs else None,
             "finish_reason": finished.reason,
         }
-        cut = answer.cut_calls()
-        choices.append({**choice, "interlock": {"incomplete_tool_calls": cut}} if cut and n > 1 else choice)
+        choices.append({**choice, **remarks(answer.cut_calls(), finished.validity)} if n > 1 else choice)
     return head.object(
         "chat.completion",
         choices=choices,
         usage=usage_object(finished.usage for _, finished in answers),
-        **report(generation, answers[0][0].cut_calls() if n == 1 else []),
+        **report(
+            generation,
+            answers[0][0].cut_calls() if n == 1 else [],
+            whole_validity(finished.validity for _, finished in answers),
+        ),
     )
 
 

@@ -76,8 +76,8 @@ class _Choice:
 
     def payloads(self, event: Event, generation: Generation) -> list[dict[str, Any]]:
         match event:
-            case Finished(reason=reason):
-                return [{**self.delta({}, reason), **report(generation, self._open_calls)}]
+            case Finished(reason=reason, validity=validity):
+                return [{**self.delta({}, reason), **report(generation, self._open_calls, validity)}]
             case Failed(error=error):
                 return [error_body(error)]
             case ToolCallEnd(index=index):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
-from interlock.api.answer import report
+from interlock.api.answer import remarks, report, whole_validity
 from interlock.api.context import Generation
 from interlock.api.endpoint import collect_all
 from interlock.api.openai.completions.request import CompletionsCall, Prompt
@@ -30,10 +30,14 @@ async def complete(
     for index, (answer, finished) in enumerate(answers):
         echoed = echo(call, index, decode)
         logprobs = logprobs_object(answer.tokens, len(echoed)) if call.logprobs else None
-        choices.append(choice_object(index, echoed + answer.text, logprobs, finished.reason))
+        choice = choice_object(index, echoed + answer.text, logprobs, finished.reason)
+        choices.append({**choice, **remarks([], finished.validity)} if len(call.requests) > 1 else choice)
     usages = [finished.usage for _, finished in answers]
     return head.object(
-        "text_completion", choices=choices, usage=sum_usage(usages, call.n), **report(generation, [])
+        "text_completion",
+        choices=choices,
+        usage=sum_usage(usages, call.n),
+        **report(generation, [], whole_validity(finished.validity for _, finished in answers)),
     )
 
 

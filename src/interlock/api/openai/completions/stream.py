@@ -46,9 +46,9 @@ async def stream_chunks(
             match event:
                 case Failed(error=error):
                     yield encode(error_body(error))
-                case Finished(reason=reason, usage=usage):
+                case Finished(reason=reason, usage=usage, validity=validity):
                     usages[index] = usage
-                    yield encode({**choices[index].chunk("", reason), **report(generation, [])})
+                    yield encode({**choices[index].chunk("", reason), **report(generation, [], validity)})
                 case TokenLogprobs(tokens=tokens):
                     choices[index].tokens.extend(tokens)
                 case TextDelta(text=text):

@@ -86,7 +86,9 @@ class ResponseHead:
             fields = {"incomplete_details": {"reason": "max_output_tokens"}}
         status = "incomplete" if finished.reason == "length" else "completed"
         usage = usage_object(finished.usage)
-        return self.object(status, output.items, usage=usage, **fields, **report(generation, []))
+        return self.object(
+            status, output.items, usage=usage, **fields, **report(generation, [], finished.validity)
+        )
 
     def failed(self, output: Output, error: InterlockError) -> dict[str, Any]:
         code = "rate_limit_exceeded" if error.entry.status == 429 else "server_error"

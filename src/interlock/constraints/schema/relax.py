@@ -1,0 +1,170 @@
+"""Relaxed schemas: what cannot be held is left out, keyword by keyword, and each of them is named.
+
+What is left out only ever widens the language: a keyword under one that turns its meaning around (``not``, ``if``,
+a counted ``contains``) is left out with that one, and ``oneOf`` around it becomes ``anyOf``. A malformed schema, a
+contradiction and a reference that leads nowhere stay refused: nobody could check the document afterwards.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+
+from interlock.constraints.schema.compile import Compiled
+from interlock.constraints.schema.dialects import Dialect, from_uri
+from interlock.constraints.schema.keywords import BY_NAME
+from interlock.constraints.schema.report import Finding, SchemaReport
+from interlock.constraints.schema.resources import escape, subschemas
+from interlock.errors import Problem
+
+_MAX_ROUNDS = 12
+_TURNING = frozenset({"not", "if", "contains"})
+_MAPS = frozenset({"schema map", "pattern map", "schema or names map"})
+_LISTS = frozenset({"schemas", "schema or schemas"})
+_STAGES: tuple[frozenset[str], ...] = (
+    frozenset(
+        {"not", "if", "contains", "unevaluatedProperties", "unevaluatedItems", "dependentSchemas", "dependencies",
+         "uniqueItems", "propertyNames"}
+    ),
+    frozenset({"oneOf", "anyOf", "allOf", "pattern", "patternProperties", "multipleOf", "minProperties", "maxProperties"}),
+)  # fmt: skip
+"""What goes, all at once, where a schema as a whole is too complex."""
+
+
+def compile_relaxed(schema: Any, compile_part: Callable[[Any], Compiled]) -> Compiled:
+    """Compile ``schema`` without what cannot be held. ``problems`` are left only where that does not help."""
+    compiled = compile_part(schema)
+    if not compiled.problems or not _is_well_formed(schema):
+        return compiled
+    part = _Part(schema)
+    stages = iter(_STAGES)
+    for _ in range(_MAX_ROUNDS):
+        if not compiled.problems or compiled.is_contradiction:
+            break
+        taken = [part.leave_out(problem) for problem in compiled.problems]
+        if not any(taken):
+            stage = next(stages, None)
+            if stage is None or any(_is_reference(problem) for problem in compiled.problems):
+                break
+            part.leave_out_all(stage, compiled.problems[0].reason)
+        compiled = compile_part(part.schema)
+    if compiled.problems:
+        return compiled
+    unenforced = tuple(dict.fromkeys(part.left_out))
+    findings = tuple(Finding(item.pointer, item.keyword, "unenforced", item.reason) for item in unenforced)
+    report = SchemaReport((*compiled.report.findings, *findings))
+    return replace(compiled, report=report, unenforced=unenforced)
+
+
+class _Part:
+    """A copy of a schema that gets smaller. left_out: what has gone, by its place in the schema as it was."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = copy.deepcopy(schema)
+        self.left_out: list[Problem] = []
+        self._loosened: list[list[str]] = []  # paths to an ``anyOf`` that was a ``oneOf``
+
+    def leave_out(self, problem: Problem) -> bool:
+        """Take the keyword of ``problem`` out; whether there was something to take."""
+        steps = None if not problem.keyword or _is_reference(problem) else self._place(problem)
+        if steps is None:
+            return False
+        chain = [index for index in _keywords(steps) if index < len(steps) - 1]
+        outer = next((index for index in chain if steps[index] in _TURNING), len(steps) - 1)
+        steps = steps[: outer + 1]
+        for index in chain:
+            if index < outer and steps[index] == "oneOf":
+                if not self._loosen(steps[:index], f"a branch of it is not held: {problem.reason}"):
+                    return self._remove(steps[:index], "oneOf", problem.reason)
+                steps[index] = "anyOf"
+        if steps[-1] == "oneOf" and self._loosen(steps[:-1], problem.reason):
+            return True
+        return self._remove(steps[:-1], steps[-1], problem.reason)
+
+    def leave_out_all(self, names: frozenset[str], reason: str) -> None:
+        """Take these keywords out of every schema below."""
+        uri = self.schema.get("$schema") if isinstance(self.schema, dict) else None
+        dialect = from_uri(uri) or Dialect.DRAFT2020
+        pending: list[tuple[str, Any]] = [("", self.schema)]
+        while pending:
+            pointer, part = pending.pop()
+            if isinstance(part, dict):
+                for name in [name for name in part if name in names]:
+                    self._remove(_steps(pointer), name, reason)
+                pending += [(pointer + step, child) for _, step, child in subschemas(part, dialect)]
+
+    def _remove(self, path: list[str], keyword: str, reason: str) -> bool:
+        del _at(self.schema, path)[keyword]
+        self._tell([*path, keyword], reason)
+        return True
+
+    def _loosen(self, path: list[str], reason: str) -> bool:
+        """Turn the ``oneOf`` of a schema into ``anyOf``, if there is none yet."""
+        parent = _at(self.schema, path)
+        if "anyOf" in parent:
+            return False
+        self._tell([*path, "oneOf"], f"{reason}; held as anyOf")
+        parent["anyOf"] = parent.pop("oneOf")
+        self._loosened.append([*path, "anyOf"])
+        return True
+
+    def _tell(self, steps: list[str], reason: str) -> None:
+        steps = list(steps)
+        for loosened in self._loosened:
+            if steps[: len(loosened)] == loosened:
+                steps[len(loosened) - 1] = "oneOf"
+        pointer = "".join(f"/{escape(step)}" for step in steps)
+        self.left_out.append(Problem(reason=reason, keyword=steps[-1], pointer=pointer))
+
+    def _place(self, problem: Problem) -> list[str] | None:
+        """Steps to the keyword; a problem's pointer is its own or that of the schema around it."""
+        steps = _steps(problem.pointer)
+        for place in ([*steps, problem.keyword], steps):
+            around = _at(self.schema, place[:-1]) if place and place[-1] == problem.keyword else None
+            if isinstance(around, dict) and problem.keyword in around:
+                return list(place)
+        return None
+
+
+def _is_well_formed(schema: Any) -> bool:
+    kind: Any = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(schema, format_checker=jsonschema.FormatChecker(()))
+    except jsonschema.SchemaError:
+        return False
+    return True
+
+
+def _is_reference(problem: Problem) -> bool:
+    row = BY_NAME.get(problem.keyword)
+    return row is not None and row.holder == "structure"
+
+
+def _keywords(steps: list[str]) -> Iterator[int]:
+    """Which of the steps are keywords, and not names or indices under one."""
+    index = 0
+    while index < len(steps):
+        yield index
+        row = BY_NAME.get(steps[index])
+        following = steps[index + 1] if index + 1 < len(steps) else ""
+        named = row is not None and (row.value in _MAPS or (row.value in _LISTS and following.isdigit()))
+        index += 2 if named else 1
+
+
+def _at(schema: Any, steps: list[str]) -> Any:
+    for step in steps:
+        if isinstance(schema, list) and step.isdigit() and int(step) < len(schema):
+            schema = schema[int(step)]
+        elif isinstance(schema, dict) and step in schema:
+            schema = schema[step]
+        else:
+            return None
+    return schema
+
+
+def _steps(pointer: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]

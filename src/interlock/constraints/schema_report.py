@@ -1,0 +1,93 @@
+"""The report on one schema: what becomes of each keyword, sizes and times, a sample, and which documents pass.
+
+``interlock check`` prints it and ``POST /v1/check`` answers with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from interlock.constraints.check import SchemaCheck
+from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.constraints.lowering import lower
+from interlock.constraints.providers.base import Provider
+from interlock.constraints.schema import Compiled, compile_value, load_documents, value_options
+from interlock.core.constraint import ConstraintSpec, JsonValue
+from interlock.core.tokenizer import Tokenizer
+from interlock.errors import InterlockError, Problem
+
+
+def schema_report(
+    value: JsonValue,
+    provider: Provider,
+    tokenizer: Tokenizer,
+    instances: Sequence[str] = (),
+    documents: Mapping[str, str] = NO_DOCUMENTS,
+    timed: Provider | None = None,
+) -> dict[str, Any]:
+    """JSON data: ``compiled`` and ``report``; where it compiled also sizes, times in ms, ``sample`` and ``instances``.
+
+    provider: over ``tokenizer``, in which every byte is a token. timed: the provider whose compile is timed, if not
+    that one. documents: schemas that references may name, JSON text by URI. instances: JSON texts. A value in
+    another syntax than JSON is looked at as JSON, but what only a guard holds is refused for it.
+    Raises ``InterlockError`` for what is no JSON.
+    """
+    options = value_options(value, guards=value.syntax == "json", documents=load_documents(documents))
+    value = replace(value, syntax="json")
+    begin = time.perf_counter()
+    compiled = compile_value(value, "j", options)
+    lower_ms = _since(begin)
+    rows = _rows(compiled)
+    if compiled.problems:
+        return {"compiled": False, "report": rows}
+    begin = time.perf_counter()
+    try:
+        lowered = lower(ConstraintSpec(root=value), {}, documents=options.documents)
+        (timed or provider).compile(lowered.grammar)
+    except InterlockError as error:
+        rows.append(_row(Problem(reason=error.message), "refused"))
+        return {"compiled": False, "report": rows}
+    compile_ms = _since(begin)
+    checked = SchemaCheck(value, provider, tokenizer, documents)
+    return {
+        "compiled": True,
+        "report": rows,
+        "grammar_chars": len(compiled.lark),
+        "grammar_rules": compiled.lark.count("\n"),
+        "lower_ms": lower_ms,
+        "compile_ms": compile_ms,
+        "sample": checked.sample(),
+        "instances": [_verdict(checked, text) for text in instances],
+    }
+
+
+def _rows(compiled: Compiled) -> list[dict[str, str]]:
+    rows = [
+        {"keyword": item.keyword, "pointer": item.pointer, "state": item.status, "reason": item.reason}
+        for item in compiled.report.findings
+    ]
+    placed = {(row["keyword"], row["pointer"]) for row in rows if row["state"] == "refused"}
+    return rows + [
+        _row(item, "refused") for item in compiled.problems if (item.keyword, item.pointer) not in placed
+    ]
+
+
+def _row(problem: Problem, state: str) -> dict[str, str]:
+    return {
+        "keyword": problem.keyword,
+        "pointer": problem.pointer,
+        "state": state,
+        "reason": problem.reason,
+    }
+
+
+def _verdict(checked: SchemaCheck, text: str) -> dict[str, Any]:
+    found = checked.verdict(text)
+    return {"accepted": found.accepted, "position": found.position, "reason": found.reason}
+
+
+def _since(begin: float) -> float:
+    return round((time.perf_counter() - begin) * 1e3, 2)
