@@ -256,3 +256,51 @@ async def test_stop_ends_the_helpers_and_whoever_waits() -> None:
     with pytest.raises(InterlockError, match="not running"):
         await pool.lower(spec(Text("late")))
     await pool.stop()
+
+
+BEHIND = '{"type": "string", "pattern": "(?<=x)y"}'
+
+
+async def test_a_report_is_made_by_a_helper(pool: CompilePool) -> None:
+    value = JsonValue('{"$ref": "http://example.com/short"}')
+    documents = {"http://example.com/short": '{"type": "string", "maxLength": 2}'}
+    found = await pool.check(value, ['"ab"', '"abc"'], documents)
+    assert [item["accepted"] for item in found["instances"]] == [True, False]
+    assert found["instances"][1]["position"] == 3
+    assert not (await pool.check(value))["compiled"]
+    assert (await pool.lower(spec(value), documents)).grammar
+    assert (await refusal(pool, value)).code == "invalid_schema"
+
+
+async def test_documents_are_judged_by_a_helper(pool: CompilePool) -> None:
+    assert await pool.validate([(BEHIND, '"xy"'), (BEHIND, '"y"')]) == (True, False)
+
+
+async def test_a_validator_that_does_not_end_says_nothing(pool: CompilePool) -> None:
+    bomb = json.dumps({"type": "string", "pattern": "^(a|a)*b$"})
+    assert await pool.validate([(bomb, json.dumps("a" * 40))]) == (None,)
+    assert await pool.validate([(BEHIND, '"xy"')]) == (True,)
+
+
+async def test_all_schemas_are_refused_at_once(pool: CompilePool) -> None:
+    tools = [JsonValue(BEHIND, tool=name, origin=name) for name in ("a", "b")]
+    error = await refusal(pool, Alternative((*tools, JsonValue("{}", tool="c"))))
+    assert [(item.tool, item.pointer) for item in error.problems] == [("a", "/pattern"), ("b", "/pattern")]
+    assert "'b'" in error.message
+    assert error.param == "a"
+
+
+async def test_a_relaxed_schema_is_lowered_and_tells_what_is_left_out(pool: CompilePool) -> None:
+    lowered = await pool.lower(spec(JsonValue(BEHIND, relaxed=True, tool="t")))
+    assert [(item.keyword, item.tool) for item in lowered.unenforced] == [("pattern", "t")]
+
+
+async def test_the_servers_documents_are_known_to_every_job() -> None:
+    known = CompilePool(CompileConfig(documents=(("http://example.com/x#", '{"type": "null"}'),)), {})
+    await known.start()
+    try:
+        reference = '{"$ref": "http://example.com/x"}'
+        assert (await known.lower(spec(JsonValue(reference)))).grammar
+        assert await known.validate([(reference, "null"), (reference, "1")]) == (True, False)
+    finally:
+        await known.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,7 +14,8 @@ from fastapi import FastAPI
 from interlock.api.app import build_app
 from interlock.api.scripted import ScriptedService
 from interlock.config import HttpConfig
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EngineRequest
 from interlock.engine.fake import ScriptedEngine
 from interlock.errors import InterlockError
@@ -160,7 +161,17 @@ class Pool:
 
     async def stop(self) -> None: ...
 
-    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+    async def check(
+        self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        return {"compiled": True, "report": []}
+
+    async def validate(self, pairs: Sequence[tuple[str, str]]) -> tuple[bool | None, ...]:
+        return (True,) * len(pairs)
+
+    async def lower(
+        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
+    ) -> LoweredConstraint:
         self.specs.append(spec)
         if self.refusal is not None:
             raise self.refusal

@@ -97,7 +97,14 @@ BODIES: dict[str, dict[str, Any]] = {
     },
     "/api/generate": {"model": "m", "prompt": "Hi", "format": "json", "options": {"num_predict": 5}},
     "/api/show": {"model": "m"},
-    "/v1/check": {"model": "m", "tools": TOOLS, "json_schema": SCHEMA, "interlock": {"open_objects": True}},
+    "/v1/check": {
+        "model": "m",
+        "tools": TOOLS,
+        "json_schema": SCHEMA,
+        "interlock": {"open_objects": True},
+        "instances": [{"a": 1}],
+        "documents": {"http://example.com/a": SCHEMA},
+    },
     "/tokenize": {"model": "m", "prompt": "Hi"},
     "/detokenize": {"model": "m", "tokens": [1, 2]},
 }

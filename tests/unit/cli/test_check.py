@@ -107,3 +107,26 @@ def test_the_table_is_for_people(tmp_path: Path) -> None:
 )
 def test_the_place_of_a_prefix(prefix: str, pointer: str) -> None:
     assert pointer_of(prefix) == pointer
+
+
+def test_documents_are_given_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "zip.json").write_text('{"type": "string", "maxLength": 3}')
+    schema = {"$ref": "http://example.com/zip"}
+    refused = check(tmp_path, schema, exit_code=1)
+    assert "http://example.com/zip" in refused["report"][-1]["reason"]
+    given = ("--document", f"http://example.com/zip={tmp_path / 'zip.json'}")
+    assert check(tmp_path, schema, '"123"', options=given)["instances"][0]["accepted"]
+    check(tmp_path, schema, '"1234"', options=given, exit_code=1)
+
+
+@pytest.mark.parametrize("text", ["nothing", "=x", "http://example.com/x=/no/such/file"])
+def test_a_document_that_is_none_is_an_error_of_usage(tmp_path: Path, text: str) -> None:
+    (tmp_path / "schema.json").write_text("{}")
+    result = CliRunner().invoke(main, ["check", str(tmp_path / "schema.json"), "--document", text])
+    assert result.exit_code == 2
+
+
+def test_a_relaxed_schema_names_what_is_left_out(tmp_path: Path) -> None:
+    schema = {"type": "string", "pattern": "(?<=x)y"}
+    found = check(tmp_path, schema, options=("--schema-mode", "relaxed"))
+    assert {row["keyword"]: row["state"] for row in found["report"]}["pattern"] == "unenforced"

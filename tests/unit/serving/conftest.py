@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from interlock.config import GenerationDefaults, HttpConfig
-from interlock.core.constraint import ConstraintSpec, LoweredConstraint
+from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EngineRequest
 from interlock.core.events import Event
 from interlock.core.messages import Message
@@ -36,6 +37,16 @@ class FakePool:
         self.waiting = asyncio.Event()
         self.specs: list[ConstraintSpec] = []
         self.running = False
+        self.validated: list[tuple[str, str]] = []
+
+    async def validate(self, pairs: Sequence[tuple[str, str]]) -> tuple[bool | None, ...]:
+        self.validated.extend(pairs)
+        return (True,) * len(pairs)
+
+    async def check(
+        self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
+    ) -> dict[str, Any]:
+        raise AssertionError("nobody asks for a report here")
 
     async def start(self) -> None:
         self.running = True
@@ -43,7 +54,9 @@ class FakePool:
     async def stop(self) -> None:
         self.running = False
 
-    async def lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+    async def lower(
+        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
+    ) -> LoweredConstraint:
         self.specs.append(spec)
         self.waiting.set()
         if self.gate is not None:

@@ -13,7 +13,7 @@ from interlock.constraints.schema.compile import Compiled, LoweringFactory, comp
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.lower.syntax import JsonSyntax, json_syntax
 from interlock.constraints.schema.options import Limits, SchemaOptions
-from interlock.constraints.schema.relax import compile_relaxed
+from interlock.constraints.schema.relax import compile_exact, compile_relaxed
 from interlock.constraints.schema.report import Finding, SchemaReport
 from interlock.core.constraint import JsonValue
 from interlock.errors import InterlockError, Problem
@@ -95,11 +95,8 @@ def compile_value(
     """``compile_schema`` of a value, without what cannot be held if the value is relaxed."""
     syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
     schema = load_schema(value.schema)
-    if value.relaxed:
-        return compile_relaxed(
-            schema, lambda part: compile_schema(part, options, syntax, prefix, lowering=lowering)
-        )
-    return compile_schema(schema, options, syntax, prefix, lowering=lowering)
+    compile_all = compile_relaxed if value.relaxed else compile_exact
+    return compile_all(schema, lambda part: compile_schema(part, options, syntax, prefix, lowering=lowering))
 
 
 def load_schema(text: str) -> Any:

@@ -8,7 +8,7 @@ contradiction and a reference that leads nowhere stay refused: nobody could chec
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from interlock.constraints.schema.resources import escape, subschemas
 from interlock.errors import Problem
 
 _MAX_ROUNDS = 12
+_LOOSENED = "; held as anyOf"
 _TURNING = frozenset({"not", "if", "contains"})
 _MAPS = frozenset({"schema map", "pattern map", "schema or names map"})
 _LISTS = frozenset({"schemas", "schema or schemas"})
@@ -37,27 +38,49 @@ _STAGES: tuple[frozenset[str], ...] = (
 
 def compile_relaxed(schema: Any, compile_part: Callable[[Any], Compiled]) -> Compiled:
     """Compile ``schema`` without what cannot be held. ``problems`` are left only where that does not help."""
-    compiled = compile_part(schema)
-    if not compiled.problems or not _is_well_formed(schema):
-        return compiled
-    part = _Part(schema)
-    stages = iter(_STAGES)
-    for _ in range(_MAX_ROUNDS):
-        if not compiled.problems or compiled.is_contradiction:
-            break
-        taken = [part.leave_out(problem) for problem in compiled.problems]
-        if not any(taken):
-            stage = next(stages, None)
-            if stage is None or any(_is_reference(problem) for problem in compiled.problems):
-                break
-            part.leave_out_all(stage, compiled.problems[0].reason)
-        compiled = compile_part(part.schema)
-    if compiled.problems:
+    compiled, part = _reduced(schema, compile_part, _STAGES)
+    if compiled.problems or not part.left_out:
         return compiled
     unenforced = tuple(dict.fromkeys(part.left_out))
     findings = tuple(Finding(item.pointer, item.keyword, "unenforced", item.reason) for item in unenforced)
     report = SchemaReport((*compiled.report.findings, *findings))
     return replace(compiled, report=report, unenforced=unenforced)
+
+
+def compile_exact(schema: Any, compile_part: Callable[[Any], Compiled]) -> Compiled:
+    """Compile all of ``schema``. Where that fails, the problems are also those that show without the first ones."""
+    compiled = compile_part(schema)
+    if not compiled.problems:
+        return compiled
+    _, part = _reduced(schema, compile_part, (), compiled)
+    known = {(problem.keyword, problem.pointer) for problem in compiled.problems}
+    more = [item for item in dict.fromkeys(part.left_out) if (item.keyword, item.pointer) not in known]
+    further = tuple(item for item in more if not item.reason.endswith(_LOOSENED))
+    return replace(compiled, problems=compiled.problems + further)
+
+
+def _reduced(
+    schema: Any,
+    compile_part: Callable[[Any], Compiled],
+    stages: Sequence[frozenset[str]],
+    compiled: Compiled | None = None,
+) -> tuple[Compiled, _Part]:
+    """Compile, leave out what is refused, and again. compiled: the first result, if it is known."""
+    compiled, part = compiled or compile_part(schema), _Part(schema)
+    if not compiled.problems or not _is_well_formed(schema):
+        return compiled, part
+    left = iter(stages)
+    for _ in range(_MAX_ROUNDS):
+        if not compiled.problems or compiled.is_contradiction:
+            break
+        taken = [part.leave_out(problem) for problem in compiled.problems]
+        if not any(taken):
+            stage = next(left, None)
+            if stage is None or any(_is_reference(problem) for problem in compiled.problems):
+                break
+            part.leave_out_all(stage, compiled.problems[0].reason)
+        compiled = compile_part(part.schema)
+    return compiled, part
 
 
 class _Part:
@@ -107,7 +130,7 @@ class _Part:
         parent = _at(self.schema, path)
         if "anyOf" in parent:
             return False
-        self._tell([*path, "oneOf"], f"{reason}; held as anyOf")
+        self._tell([*path, "oneOf"], reason + _LOOSENED)
         parent["anyOf"] = parent.pop("oneOf")
         self._loosened.append([*path, "anyOf"])
         return True

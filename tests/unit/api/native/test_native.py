@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.core.constraint import Choice, ConstraintSpec
+from interlock.core.constraint import Alternative, Choice, ConstraintSpec, JsonValue
 from interlock.core.tools import Tool, ToolChoice, ToolContext
 from interlock.errors import InterlockError, Problem
 
@@ -105,3 +105,29 @@ async def test_one_that_is_malformed_is_told_so(post) -> None:
 async def test_nothing_to_check_is_a_free_answer(post) -> None:
     body = await post("/v1/check")
     assert (body["ok"], body["constraint"]) == (True, None)
+
+
+async def test_each_schema_has_a_report_and_instances_are_for_the_answer(api, post) -> None:
+    answer, tool = (
+        JsonValue('{"type": "object"}', origin="schema"),
+        JsonValue("{}", tool="f", origin="tools[0]"),
+    )
+    api.service.spec = ConstraintSpec(root=Alternative((answer, tool)))
+    body = await post(
+        "/v1/check",
+        schema={"type": "object"},
+        tools=[TOOL],
+        instances=[{"b": 1.50}, [2]],
+        documents={"http://example.com/x": {"type": "null"}},
+    )
+    assert [(item["param"], item["tool"], item["compiled"]) for item in body["schemas"]] == [
+        ("schema", None, True),
+        ("tools[0]", "f", True),
+    ]
+    documents = {"http://example.com/x": '{"type":"null"}'}
+    assert api.service.reported == [(answer, ('{"b":1.5}', "[2]"), documents), (tool, (), documents)]
+
+
+async def test_a_schema_beside_another_format_is_two_answers(post) -> None:
+    body = await post("/v1/check", schema={}, json_schema={})
+    assert (body["error"]["code"], body["error"]["param"]) == ("conflicting_parameters", "schema")
