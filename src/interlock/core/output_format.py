@@ -54,4 +54,21 @@ class ChoiceFormat:
     param: str = "structured_outputs.choice"
 
 
-OutputFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat | RegexFormat | GrammarFormat | ChoiceFormat
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructuralTagFormat:
+    """Text with tags in it, as xgrammar and vLLM describe it: ``tag`` is the JSON text of an object with ``format``,
+    or with ``structures`` and ``triggers``."""
+
+    tag: str
+    param: str = "response_format"
+
+
+OutputFormat = (
+    TextFormat
+    | JsonObjectFormat
+    | JsonSchemaFormat
+    | RegexFormat
+    | GrammarFormat
+    | ChoiceFormat
+    | StructuralTagFormat
+)

@@ -11,6 +11,7 @@ from interlock.core.output_format import (
     JsonSchemaFormat,
     OutputFormat,
     RegexFormat,
+    StructuralTagFormat,
     TextFormat,
 )
 from interlock.core.request import JsonPolicy
@@ -25,6 +26,7 @@ _KINDS: dict[type[OutputFormat], str] = {
     RegexFormat: "regex",
     GrammarFormat: "grammar",
     ChoiceFormat: "choice",
+    StructuralTagFormat: "structural_tag",
 }
 
 

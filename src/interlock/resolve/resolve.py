@@ -59,7 +59,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     family, tokenizer, defaults = model.family, model.tokenizer, model.defaults
     messages = resolve_messages(request.messages)
     tools = resolve_tools(request, defaults.tool_constraints)
-    output_format = resolve_output_format(request.output_format)
+    output_format = resolve_output_format(request.output_format, _stop_texts(model.family, model.tokenizer))
     sampling = resolve_sampling(request.sampling, tokenizer.vocabulary.size)
     stop = resolve_stop(request.stop)
     template_kwargs = dict(request.template_kwargs)
@@ -115,7 +115,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
 
 def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: ModelProfile) -> Resolved:
     """A request whose prompt is given as it is: no conversation, no family, the answer is the constraint's."""
-    output_format = resolve_output_format(request.output_format)
+    output_format = resolve_output_format(request.output_format, _stop_texts(model.family, model.tokenizer))
     sampling = resolve_sampling(request.sampling, model.tokenizer.vocabulary.size)
     stop = resolve_stop(request.stop)
     prompt_ids = resolve_prompt(prompt, model.tokenizer)
@@ -149,6 +149,11 @@ def _stop_ids(family: ModelFamily, tokenizer: Tokenizer) -> tuple[int, ...]:
     of_family = (tokenizer.special_tokens.get(spelling) for spelling in family.stop_tokens)
     ids = (*tokenizer.vocabulary.stop_ids, *(token_id for token_id in of_family if token_id is not None))
     return tuple(dict.fromkeys(ids))
+
+
+def _stop_texts(family: ModelFamily, tokenizer: Tokenizer) -> tuple[str, ...]:
+    stop_ids = set(_stop_ids(family, tokenizer))
+    return tuple(text for text, token_id in tokenizer.special_tokens.items() if token_id in stop_ids)
 
 
 def _parser_mode(tools: ToolContext, output_format: OutputFormat) -> ParserMode:

@@ -8,6 +8,7 @@ from interlock.core.output_format import (
     JsonObjectFormat,
     JsonSchemaFormat,
     RegexFormat,
+    StructuralTagFormat,
     TextFormat,
 )
 from interlock.errors import InterlockError
@@ -48,3 +49,11 @@ def test_what_cannot_make_sense_is_refused(output_format, code, param):
     with pytest.raises(InterlockError) as caught:
         resolve_output_format(output_format)
     assert (caught.value.code, caught.value.param) == (code, param)
+
+
+def test_a_token_that_ends_the_turn_is_no_part_of_a_structural_tag() -> None:
+    tag = '{"format": {"type": "const_string", "value": "a<|im_end|>"}}'
+    found = StructuralTagFormat(tag=tag)
+    assert resolve_output_format(found, ("<|other|>",)) == found
+    with pytest.raises(InterlockError, match="ends a turn"):
+        resolve_output_format(found, ("<|im_end|>",))

@@ -18,6 +18,7 @@ from interlock.core.output_format import (
     JsonSchemaFormat,
     OutputFormat,
     RegexFormat,
+    StructuralTagFormat,
     TextFormat,
 )
 from interlock.errors import InterlockError
@@ -71,15 +72,10 @@ def _response_format(wire: WireResponseFormat) -> OutputFormat:
                 raise InterlockError("missing_field", f"{param} is missing", param=param)
             return RegexFormat(pattern=wire.regex_schema, param=param)
         case "structural_tag":
-            raise InterlockError(
-                "unsupported_parameter",
-                "response_format.type `structural_tag` is not supported",
-                param="response_format.type",
-                hint="use tools with tool_choice, or structured_outputs.grammar",
-            )
+            return StructuralTagFormat(tag=_tag_text(wire))
     raise InterlockError(
         "invalid_value",
-        f"response_format.type `{wire.type[:100]}` is not text, json_object, json_schema or regex_schema",
+        f"response_format.type `{wire.type[:100]}` is not text, json_object, json_schema, regex_schema or structural_tag",
         param="response_format.type",
     )
 
@@ -95,6 +91,13 @@ def _refuse_stray_schema(wire: WireResponseFormat) -> None:
         },
         "regex_schema": {"json_schema": wire.json_schema, "schema": wire.schema_},
     }
+    tags = {"format": wire.format_, "structures": wire.structures, "triggers": wire.triggers}
+    strays = {kind: {**fields, **tags} for kind, fields in strays.items()}
+    strays["structural_tag"] = {
+        "json_schema": wire.json_schema,
+        "schema": wire.schema_,
+        "regex_schema": wire.regex_schema,
+    }
     for name, value in strays.get(wire.type, {}).items():
         if value is not None:
             raise InterlockError(
@@ -103,6 +106,19 @@ def _refuse_stray_schema(wire: WireResponseFormat) -> None:
                 param=f"response_format.{name}",
                 hint='write {"type": "json_schema", "json_schema": {"name": ..., "schema": ...}}',
             )
+
+
+def _tag_text(wire: WireResponseFormat) -> str:
+    """The tag as one object."""
+    parts = {"format": wire.format_, "structures": wire.structures, "triggers": wire.triggers}
+    given = {name: text for name, text in parts.items() if text is not None}
+    if set(given) not in ({"format"}, {"structures", "triggers"}):
+        raise InterlockError(
+            "missing_field",
+            "response_format of type `structural_tag` has either `format`, or `structures` and `triggers`",
+            param="response_format",
+        )
+    return "{" + ", ".join(f'"{name}": {text}' for name, text in given.items()) + "}"
 
 
 def _json_schema(wire: WireResponseFormat) -> OutputFormat:
@@ -125,7 +141,7 @@ def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> Output
     if wire.json_ is not None:
         param = "structured_outputs.json"
         found["json"] = JsonSchemaFormat(
-            schema=schema_text(_unquoted(wire.json_, max_nesting), param), param=param
+            schema=schema_text(_unquoted(wire.json_, max_nesting, param), param), param=param
         )
     if wire.json_object:
         found["json_object"] = JsonObjectFormat()
@@ -135,24 +151,28 @@ def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> Output
         found["choice"] = ChoiceFormat(choices=tuple(wire.choice))
     if wire.grammar is not None:
         found["grammar"] = _grammar(wire.grammar)
+    if wire.structural_tag is not None:
+        param = "structured_outputs.structural_tag"
+        found["structural_tag"] = StructuralTagFormat(
+            tag=_unquoted(wire.structural_tag, max_nesting, param), param=param
+        )
     if len(found) != 1:
         names = ", ".join(found) or "none"
         raise InterlockError(
             "conflicting_parameters" if found else "missing_field",
-            f"structured_outputs needs exactly one of json, json_object, regex, choice, grammar; it has {names}",
+            f"structured_outputs needs exactly one of json, json_object, regex, choice, grammar, structural_tag; it has {names}",
             param="structured_outputs",
         )
     return next(iter(found.values()))
 
 
-def _unquoted(schema: JsonText, max_nesting: int) -> JsonText:
-    """A schema may come as a string that holds its JSON text."""
+def _unquoted(schema: JsonText, max_nesting: int, param: str) -> JsonText:
+    """It may come as a string that holds its JSON text."""
     if schema.kind != "string":
         return schema
     try:
         return parse_text(msgspec.json.decode(schema.encode(), type=str), max_nesting=max_nesting)
     except ValueError as error:
-        param = "structured_outputs.json"
         raise InterlockError("invalid_schema", f"the text of {param} is {error}", param=param) from None
 
 

@@ -21,6 +21,9 @@ class WireResponseFormat(Wire):
     json_schema: WireJsonSchema | None = None
     schema_: Schema | None = Field(default=None, alias="schema")  # of json_object, as other servers have it
     regex_schema: str | None = None  # as LMDeploy has it
+    format_: Schema | None = Field(default=None, alias="format")  # of structural_tag
+    structures: Schema | None = None
+    triggers: Schema | None = None
 
 
 class WireGrammar(Wire):
@@ -34,6 +37,7 @@ class WireStructuredOutputs(Wire):
     regex: str | None = None
     choice: list[str] | None = None
     grammar: str | WireGrammar | None = None
+    structural_tag: Schema | None = None
 
 
 class WireStreamOptions(Wire):
@@ -91,7 +95,13 @@ class WireGeneration(WireConstrained):
 
 TOOLS_AS_TEXT: Shape = [{"function": {"parameters": KEPT}}]
 FORMATS_AS_TEXT: dict[str, Shape] = {
-    "response_format": {"schema": KEPT, "json_schema": {"schema": KEPT}},
-    "structured_outputs": {"json": KEPT},
+    "response_format": {
+        "schema": KEPT,
+        "json_schema": {"schema": KEPT},
+        "format": KEPT,
+        "structures": KEPT,
+        "triggers": KEPT,
+    },
+    "structured_outputs": {"json": KEPT, "structural_tag": KEPT},
     "json_schema": KEPT,
 }

@@ -8,7 +8,7 @@ text may begin with white space (regex, grammar, choice) it is exactly what the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from interlock.config import PropertyOrder
 from interlock.core.constraint import (
@@ -32,6 +32,7 @@ from interlock.core.output_format import (
     JsonSchemaFormat,
     OutputFormat,
     RegexFormat,
+    StructuralTagFormat,
     TextFormat,
 )
 from interlock.core.tools import Tool, ToolContext
@@ -40,8 +41,10 @@ from interlock.families.base import ModelFamily, Name, NumberedName, ReasoningFo
 from interlock.families.wire import json_text
 from interlock.families.wire.call_reader import is_bare_name
 from interlock.families.wire.constrain_calls import all_calls
+from interlock.families.wire.structural_tag import structural_tag
 from interlock.families.wire.trees import alternative, sequence
 
+_EXACT = (RegexFormat, GrammarFormat, ChoiceFormat, StructuralTagFormat)
 _ANY_OBJECT = '{"type":"object"}'
 
 
@@ -86,7 +89,7 @@ def constrain(
     else:
         answer = turn.framed(_answer(output_format, policy))
         bodies = [*(turn.calls(node) for node in calls), answer]
-        exact = isinstance(output_format, RegexFormat | GrammarFormat | ChoiceFormat) and family.answer is None
+        exact = isinstance(output_format, _EXACT) and family.answer is None
         after_thinking = turn.exact_space() if exact else turn.loose_space()
     options = [sequence(*head, node) for head in turn.heads(after_thinking) for node in bodies]
     options += [option for node in calls for option in turn.calls_out_of_thinking(node)]
@@ -276,6 +279,9 @@ def _answer(output_format: OutputFormat, policy: ConstrainPolicy) -> Node:
             return Grammar(source, dialect, origin=param)
         case ChoiceFormat(choices=choices, param=param):
             return Choice(choices, origin=param)
+        case StructuralTagFormat(tag=tag, param=param):
+            exact = replace(policy, relaxed=False)  # the whole answer is no JSON that could be validated
+            return structural_tag(tag, param, lambda schema, origin: _json(schema, origin, exact))
         case TextFormat():
             raise AssertionError("free text is no answer format")
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from interlock.api.scripted import USAGE, ScriptedService, call, finish, text
@@ -120,7 +123,28 @@ async def test_two_constraints_are_a_conflict(api, fields: dict) -> None:
     assert (await api.error(**fields))["code"] == "conflicting_parameters"
 
 
-async def test_a_structural_tag_is_refused_with_another_way(api) -> None:
-    error = await api.error(response_format={"type": "structural_tag", "structures": [], "triggers": []})
-    assert (error["code"], error["param"]) == ("unsupported_parameter", "response_format.type")
-    assert "tools" in error["hint"]
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_format": {"type": "structural_tag", "format": {"type": "any_text"}}},
+        {"structured_outputs": {"structural_tag": '{"format": {"type": "any_text"}}'}},
+        {"structured_outputs": {"structural_tag": {"format": {"type": "any_text"}}}},
+    ],
+)
+async def test_a_structural_tag_is_read_as_text(api, fields: dict[str, Any]) -> None:
+    await api.chat(**fields)
+    found = api.service.requests[0].output_format
+    assert json.loads(found.tag) == {"format": {"type": "any_text"}}
+
+
+@pytest.mark.parametrize(
+    ("format_", "code"),
+    [
+        ({"type": "structural_tag"}, "missing_field"),
+        ({"type": "structural_tag", "structures": []}, "missing_field"),
+        ({"type": "structural_tag", "format": {}, "triggers": []}, "missing_field"),
+        ({"type": "json_object", "format": {}}, "conflicting_parameters"),
+    ],
+)
+async def test_a_structural_tag_is_whole_and_alone(api, format_: dict[str, Any], code: str) -> None:
+    assert (await api.error(response_format=format_))["code"] == code

@@ -85,7 +85,7 @@ def test_the_header_is_bounded() -> None:
     assert value.endswith(", ...")
 
 
-@pytest.mark.parametrize("option", ["structural_tag", "whitespace_pattern", "something_new"])
+@pytest.mark.parametrize("option", ["disable_any_whitespace", "whitespace_pattern", "something_new"])
 async def test_unknown_options_of_structured_outputs_are_refused(api, option: str) -> None:
     error = await api.error(structured_outputs={"regex": "a", option: "x"})
     assert (error["code"], error["param"]) == ("unsupported_parameter", f"structured_outputs.{option}")
