@@ -7,14 +7,14 @@ from typing import Literal
 
 from interlock.core.engine import ThinkingBudget
 
-_Phase = Literal["opening", "thinking", "over"]
+_Phase = Literal["opening", "thinking", "reopening", "over"]
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingProgress:
     """Immutable; ``after`` gives the next one.
 
-    num_matched: length of the prefix of ``open_ids`` or ``close_ids`` that the output ends with.
+    num_matched: length of the prefix of the ids awaited in this phase that the output ends with.
     """
 
     budget: ThinkingBudget
@@ -44,13 +44,16 @@ class ThinkingProgress:
         if self.phase == "over":
             return self
         if self.phase == "opening":
-            return self._after_opening(token_id)
+            return self._after_opening(token_id, self.budget.open_ids)
+        if self.phase == "reopening":
+            return self._after_opening(token_id, self.budget.reopen_ids)
         matched = self._close_matched(token_id)
-        phase: _Phase = "over" if matched == len(self.budget.close_ids) else "thinking"
-        return replace(self, phase=phase, num_matched=matched, num_tokens=self.num_tokens + 1)
+        if matched < len(self.budget.close_ids):
+            return replace(self, num_matched=matched, num_tokens=self.num_tokens + 1)
+        phase: _Phase = "reopening" if self.budget.reopen_ids else "over"
+        return replace(self, phase=phase, num_matched=0, num_tokens=self.num_tokens + 1)
 
-    def _after_opening(self, token_id: int) -> ThinkingProgress:
-        open_ids = self.budget.open_ids
+    def _after_opening(self, token_id: int, open_ids: tuple[int, ...]) -> ThinkingProgress:
         if open_ids[self.num_matched] != token_id:
             return replace(self, phase="over")
         if self.num_matched + 1 == len(open_ids):

@@ -74,17 +74,19 @@ def resolve_thinking_budget(
 
     A constrained answer needs room after thinking, so without a requested budget half of ``max_tokens``
     (at most ``cap``) is kept for it. A free answer is never cut unasked. The engine counts tokens between
-    ids, so markers that are not tokens of their own cannot bound thinking: ``unsupported_parameter``.
+    markers that it knows by their ids. A marker may be several tokens (``<|close|>think<|sep|>``) if the first and
+    the last are special tokens, so that nothing around it can merge with it; else ``unsupported_parameter``.
     """
     if format_ is None or thinking not in ("open", "optional"):
         return None, ()
-    opener = tokenizer.special_tokens.get(format_.open)
-    closer = tokenizer.special_tokens.get(format_.close)
-    if opener is None or closer is None:
+    opener, closer, reopener = (
+        _marker_ids(text, tokenizer) for text in (format_.open, format_.close, format_.resume + format_.open)
+    )
+    if opener is None or closer is None or reopener is None:
         if requested is not None:
             raise InterlockError(
                 "unsupported_parameter",
-                f"thinking_budget needs {format_.open} and {format_.close} to be tokens of the vocabulary",
+                f"thinking_budget needs {format_.open} and {format_.close} to begin and end with tokens of the vocabulary",
                 param="thinking_budget",
             )
         return None, ()
@@ -96,7 +98,15 @@ def resolve_thinking_budget(
         notes = (f"thinking ends after {requested} tokens so that the constrained answer has room",)
     budget = ThinkingBudget(
         max_tokens=requested,
-        close_ids=(closer,),
-        open_ids=(opener,) if thinking == "optional" else (),
+        close_ids=closer,
+        open_ids=opener if thinking == "optional" else (),
+        reopen_ids=reopener if format_.repeats else (),
     )
     return budget, notes
+
+
+def _marker_ids(marker: str, tokenizer: Tokenizer) -> tuple[int, ...] | None:
+    """The ids of ``marker``; ``None`` where text around it could merge with its first or last token."""
+    ids = tuple(tokenizer.encode(marker))
+    special = tokenizer.vocabulary.special_ids
+    return ids if ids and ids[0] in special and ids[-1] in special else None

@@ -86,6 +86,10 @@ def test_a_state_with_matcher_is_the_matcher() -> None:
         (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [7, 8, 1], 10),
         (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [7, 1, 2, 3], None),  # never opened
         (ThinkingBudget(max_tokens=1, close_ids=CLOSE, open_ids=(7, 8)), [1, 7, 8, 3], None),
+        (ThinkingBudget(max_tokens=1, close_ids=(9,), open_ids=(7,), reopen_ids=(5, 7)), [7, 1, 9, 5], None),
+        (ThinkingBudget(max_tokens=1, close_ids=(9,), open_ids=(7,), reopen_ids=(5, 7)), [7, 1, 9, 5, 7], 9),
+        (ThinkingBudget(max_tokens=3, close_ids=(9,), reopen_ids=(5, 7)), [1, 9, 5, 7, 1], 9),
+        (ThinkingBudget(max_tokens=1, close_ids=(9,), reopen_ids=(5, 7)), [1, 9, 6, 5, 7, 1], None),
     ],
 )
 def test_the_closing_ids_are_forced_at_the_end_of_the_budget(

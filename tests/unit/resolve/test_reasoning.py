@@ -6,6 +6,7 @@ from interlock.core.engine import ThinkingBudget
 from interlock.core.request import ReasoningOptions
 from interlock.errors import InterlockError
 from interlock.families.base import ReasoningFormat
+from interlock.families.harmony import FAMILY as HARMONY
 from interlock.resolve.reasoning import resolve_reasoning, resolve_thinking_budget
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
@@ -99,6 +100,24 @@ def test_where_the_model_opens_thinking_itself_the_budget_waits_for_it():
 )
 def test_no_budget_is_made_up_where_none_is_needed(changes):
     assert budget(None, **changes) == (None, ())
+
+
+def test_a_marker_of_several_tokens_bounds_thinking_between_special_tokens():
+    tokenizer = byte_tokenizer(("<|open|>", "<|close|>", "<|sep|>"), stop_tokens=())
+    xtml = ReasoningFormat(open="<|open|>think<|sep|>", close="<|close|>think<|sep|>")
+    chosen = budget(7, tokenizer=tokenizer, format_=xtml, thinking="optional")[0]
+    assert chosen == ThinkingBudget(
+        max_tokens=7, open_ids=(256, *b"think", 258), close_ids=(257, *b"think", 258)
+    )
+
+
+def test_where_thinking_comes_in_several_messages_the_budget_counts_all_of_them():
+    tokenizer = byte_tokenizer(("<|channel|>", "<|message|>", "<|end|>", "<|start|>"), stop_tokens=())
+    chosen = budget(7, tokenizer=tokenizer, format_=HARMONY.reasoning, thinking="optional")[0]
+    opened = (256, *b"analysis", 257)
+    assert chosen == ThinkingBudget(
+        max_tokens=7, open_ids=opened, close_ids=(258,), reopen_ids=(259, *b"assistant", *opened)
+    )
 
 
 def test_markers_that_are_no_tokens_cannot_bound_thinking():
