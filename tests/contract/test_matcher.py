@@ -15,6 +15,7 @@ from interlock.constraints import bitmask
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
 from interlock.constraints.providers.fake import FakeProvider
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.providers.registry import create_provider
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.turn import Alternative, GuardedTurn, Literal, Value
@@ -57,10 +58,16 @@ LARK = 'start: "ab" ("cd")? | "xyz"'
 LISTED = str([ids(answer) for answer in ANSWERS])
 PROVIDERS: dict[str, tuple[Callable[[], Provider], str]] = {
     "llguidance": (lambda: LLGuidanceProvider(TOKENIZER), LARK),
+    "xgrammar": (lambda: _xgrammar(), 'root ::= "ab" ("cd")? | "xyz"'),
     "fake": (lambda: FakeProvider(TOKENIZER), LISTED),
     "guarded llguidance": (lambda: Guarded(LLGuidanceProvider(TOKENIZER)), LARK),
     "guarded fake": (lambda: Guarded(FakeProvider(TOKENIZER)), LISTED),
 }
+
+
+def _xgrammar() -> Provider:
+    pytest.importorskip("xgrammar", reason="the extra xgrammar is not installed")
+    return create_provider("xgrammar", TOKENIZER)
 
 
 @pytest.fixture(scope="module", params=PROVIDERS)
@@ -311,7 +318,13 @@ def test_a_parallel_filler_fills_as_fill_does(grammar: CompiledGrammar) -> None:
 
 @pytest.mark.parametrize(
     ("name", "grammar_text"),
-    [("llguidance", "start: (("), ("llguidance", 'start: A\nA: "a" & "b"'), ("fake", "[]"), ("fake", "x")],
+    [
+        ("llguidance", "start: (("),
+        ("xgrammar", "root ::= (("),
+        ("llguidance", 'start: A\nA: "a" & "b"'),
+        ("fake", "[]"),
+        ("fake", "x"),
+    ],
 )
 def test_compile_refuses_what_is_malformed_or_matches_nothing(name: str, grammar_text: str) -> None:
     with pytest.raises(InterlockError) as caught:

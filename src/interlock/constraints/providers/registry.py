@@ -21,7 +21,23 @@ def _fake(tokenizer: Tokenizer) -> Provider:
     return FakeProvider(tokenizer)
 
 
-PROVIDERS: dict[str, Callable[[Tokenizer], Provider]] = {"llguidance": _llguidance, "fake": _fake}
+def _xgrammar(tokenizer: Tokenizer) -> Provider:
+    try:
+        from interlock.constraints.providers.xgrammar import XGrammarProvider
+    except ImportError as error:
+        raise InterlockError(
+            "missing_extra",
+            f"the grammar engine xgrammar is not installed: {error}",
+            hint="pip install 'interlock-llm[xgrammar]'",
+        ) from None
+    return XGrammarProvider(tokenizer)
+
+
+PROVIDERS: dict[str, Callable[[Tokenizer], Provider]] = {
+    "llguidance": _llguidance,
+    "xgrammar": _xgrammar,
+    "fake": _fake,
+}
 
 
 def create_provider(name: str, tokenizer: Tokenizer) -> Provider:
