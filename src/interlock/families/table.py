@@ -59,6 +59,17 @@ _NOTES = (
     "  refused with 400, unless the tag is a token, which text never becomes.",
     "- MiniMax M3: where a value may be a string or an object, only strings and scalars are generated, and of objects and",
     "  arrays only objects: an empty tag must read back as one thing. Its marker has to be a token of the vocabulary.",
+    "",
+    "## Differences from xgrammar's built-in structural tags",
+    "",
+    "xgrammar 0.2.9 has tags for 19 of these families, under names that are names or aliases here. They accept calls as",
+    "written here (`tests/contract/test_family_xgrammar.py`), but for two:",
+    "",
+    "- Harmony: ` <|constrain|>json` follows the recipient after a space, as gpt-oss writes it; the tag allows no space.",
+    "- Cohere, tagged form: lists and objects are JSON in one value; the tag nests values of the types `list` and `dict`.",
+    "",
+    "In the other direction the tags are wider: they allow any white space in JSON (here only what models write), and",
+    "Harmony's tag lets a turn that must call a tool end without one.",
 )
 
 
