@@ -106,9 +106,9 @@ def language() -> Callable[..., Language]:
 
 
 @pytest.fixture(scope="session")
-def terminal() -> Callable[[str], Language]:
-    """One terminal expression."""
-    return lambda expression: Language(f"start: A\nA: {expression}\n")
+def terminal() -> Callable[..., Language]:
+    """One terminal expression, and the named ones that it refers to."""
+    return lambda expression, *parts: Language("\n".join([f"start: A\nA: {expression}", *parts, ""]))
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,30 @@ def _set(chooser: random.Random, depth: int = 2) -> NumberSet:
     return union(left, right) if kind == 6 else intersect(left, right)
 
 
+def written(cells: NumberSet, *, integers_only: bool = False) -> list[str]:
+    """The terminal of a set, then the definitions of the terminals that it refers to."""
+    names: dict[str, str] = {}
+
+    def name(expression: str) -> str:
+        return names.setdefault(expression, f"P{len(names)}")
+
+    found = write(cells, name, integers_only=integers_only)
+    return [found, *(f"{known}: {expression}" for expression, known in names.items())]
+
+
+@pytest.mark.parametrize("modulus", [7, 9, 11, 23, 33, 99])
+@pytest.mark.parametrize("negated", [False, True])
+def test_multiples_are_counted_digit_by_digit(terminal, modulus: int, negated: bool) -> None:
+    cells = multiples(Fraction(modulus))
+    cells = intersect(INTEGERS, complement(cells)) if negated else cells
+    grammar = terminal(*written(cells, integers_only=True))
+    chooser = random.Random(modulus)
+    for _ in range(60):
+        value = chooser.randint(-(10**12), 10 ** chooser.randint(1, 12))
+        for near in (value, value - value % modulus):
+            assert grammar.accepts(str(near)) is (bool(near % modulus) == negated), near
+
+
 def test_written_numbers_are_exactly_the_members(terminal) -> None:
     chooser = random.Random(7)
     values = [_number(chooser) for _ in range(40)]
@@ -76,7 +100,7 @@ def test_written_numbers_are_exactly_the_members(terminal) -> None:
         if not cells:
             continue
         try:
-            grammar = terminal(write(cells, integers_only=False))
+            grammar = terminal(*written(cells))
         except UnwritableError:
             continue
         for text in texts:

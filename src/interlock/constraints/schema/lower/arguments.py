@@ -9,6 +9,7 @@ its strings are those that do not read as the other: no ``null``, where the sche
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -102,13 +103,13 @@ class TaggedLowering(ValueLowering):
         ]
         found = [word for present, word in words if present]
         if scalars.numbers:
-            found.append(_number_expression(scalars))
+            found.append(_number_expression(scalars, self.writer.terminal))
         return found
 
 
-def _number_expression(scalars: Scalars) -> str:
+def _number_expression(scalars: Scalars, name: Callable[[str], str]) -> str:
     try:
-        return number_text.terminal(scalars.numbers, integers_only=scalars.integer_only)
+        return number_text.terminal(scalars.numbers, name, integers_only=scalars.integer_only)
     except number_text.UnwritableError as error:
         raise RefusedError(str(error), keyword="multipleOf") from None
 

@@ -129,7 +129,7 @@ class ValueLowering:
     def _numbers(self, scalars: Scalars) -> str:
         try:
             return self.writer.terminal(
-                number_text.terminal(scalars.numbers, integers_only=scalars.integer_only)
+                number_text.terminal(scalars.numbers, self.writer.terminal, integers_only=scalars.integer_only)
             )
         except number_text.UnwritableError as error:
             native = number_text.native(scalars.numbers)

@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 from interlock.constraints.schema.numbers.bounds import EXPONENT_FORM, above, below
-from interlock.constraints.schema.numbers.modulo import divisible, prime_powers
+from interlock.constraints.schema.numbers.modulo import MAX_MODULUS, Name, divisible, prime_powers
 from interlock.constraints.schema.numbers.sets import Cell, NumberSet, members
 
 _MAX_SUFFIXES = 2000
@@ -26,9 +26,9 @@ class UnwritableError(ValueError):
     """No regex of reasonable size says this set."""
 
 
-def terminal(cells: NumberSet, *, integers_only: bool) -> str:
+def terminal(cells: NumberSet, name: Name, *, integers_only: bool) -> str:
     """A Lark terminal expression. ``integers_only``: values of type ``integer`` are written without fraction,
-    others may carry ``.0``. Raises ``UnwritableError``."""
+    others may carry ``.0``. ``name``: gives a part that is used often a name. Raises ``UnwritableError``."""
     finite = members(cells, len(cells))
     if finite is not None:
         return f"/{'|'.join(_point(value, integers_only) for value in finite)}/"
@@ -36,7 +36,7 @@ def terminal(cells: NumberSet, *, integers_only: bool) -> str:
     singles = [cell.point for cell in cells if cell.point is not None]
     if singles:
         parts.append(f"/{'|'.join(sorted(_point(value, integers_only) for value in singles))}/")
-    parts += sorted(_cell(cell) for cell in cells if cell.point is None)
+    parts += sorted(_cell(cell, name) for cell in cells if cell.point is None)
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
 
 
@@ -98,19 +98,19 @@ def _point(value: Fraction, integers_only: bool) -> str:
     return "|".join(forms)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell, name: Name) -> str:
     if cell.step is None:
         operands = [f"/{_DECIMAL}/"]
         if not cell.nots:
             operands = [f"/{_DECIMAL}|{EXPONENT_FORM}/"]
     else:
-        operands = [_multiples(cell.step, padded=cell.step.denominator != 1)]
+        operands = [_multiples(cell.step, name, padded=cell.step.denominator != 1)]
     integral = cell.step is not None and cell.step.denominator == 1
     plain = integral or bool(cell.nots) or cell.step is not None
     for bound, is_open, side in ((cell.low, cell.low_open, above), (cell.high, cell.high_open, below)):
         if bound is not None:
             operands.append(f"/{side(_finite(bound), is_open, plain=plain)}/")
-    operands += [f"~({_multiples(step, padded=True)})" for step in sorted(cell.nots)]
+    operands += [f"~({_multiples(step, name, padded=True)})" for step in sorted(cell.nots)]
     strict = (cell.low_open and cell.low not in (None, 0)) or (cell.high_open and cell.high not in (None, 0))
     if (strict or cell.nots) and cell.step is None:
         # up to 15 digits two decimals never become the same double: what differs here differs for every reader
@@ -124,7 +124,7 @@ def _finite(bound: Fraction) -> Fraction:
     return bound
 
 
-def _multiples(step: Fraction, *, padded: bool) -> str:
+def _multiples(step: Fraction, name: Name, *, padded: bool) -> str:
     """Terminal expression of the plain decimals that are multiples of ``step``; ``padded``: with any trailing
     zeros."""
     places = decimal_places(step)
@@ -137,10 +137,9 @@ def _multiples(step: Fraction, *, padded: bool) -> str:
     # a digit string keeps its divisibility by ``rest`` when zeros are appended
     counted = []
     for power in prime_powers(rest):
-        regex = divisible(power)
-        if regex is None:
+        if power > MAX_MODULUS:
             raise UnwritableError(f"multipleOf needs a count modulo {power}")
-        counted.append(f"/-?{regex}/")
+        counted.append(f'("-"? {divisible(power, name)})')
     return f"({' & '.join([shape, *counted])})" if counted else shape
 
 
