@@ -27,7 +27,7 @@ from interlock.sampling.base import Choice, SamplingRow
 from interlock.sampling.candidates import Candidates, Logits, adjusted, masked
 from interlock.sampling.logprobs import token_logprob
 from interlock.sampling.random import uniform
-from interlock.sampling.truncation import truncated
+from interlock.sampling.truncation import preselected, truncated
 
 # Below this, differences that float32 logits can show are decided anyway, and 1/temperature stays finite.
 GREEDY_BELOW = 1e-5
@@ -93,15 +93,19 @@ def _unusable(values: Logits, *, is_masked: bool) -> str | None:
 
 
 def _sample(values: Logits, params: SamplingParams, point: float) -> int:
-    """Index of the candidate that ``point`` in [0, 1) falls on."""
+    """Index of the candidate that ``point`` in [0, 1) falls on. The exponential of a whole row is most of the time
+    of a selection, so it is taken only of what the cuts may leave."""
+    top = values.max()
+    within = preselected(values, top, params)
+    if within is not None:
+        values = values[within]
     with np.errstate(over="ignore"):  # to -inf, whose weight is 0
-        weights = values - values.max()
+        weights = values - top
         weights *= np.float32(1.0 / params.temperature)
         np.exp(weights, out=weights)
     kept = truncated(weights, params)
-    if kept is None:
-        return _inverse_cdf(weights, point)
-    return int(kept[_inverse_cdf(weights[kept], point)])
+    index = _inverse_cdf(weights, point) if kept is None else int(kept[_inverse_cdf(weights[kept], point)])
+    return index if within is None else int(within[index])
 
 
 def _inverse_cdf(weights: Logits, point: float) -> int:

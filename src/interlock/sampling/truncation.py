@@ -6,6 +6,8 @@ asked for. Equal values are ranked by index, lower first; each cut therefore kee
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,8 @@ from interlock.sampling.candidates import Logits
 Indices = NDArray[np.int64]
 
 _BLOCK = 64
+# Added to the depth of min-p: far more than rounding moves the logarithm of a weight.
+_SLACK = 0.01
 # Weights relative to the largest; the nucleus is looked for above each in turn before all are sorted.
 _NUCLEUS_FLOORS = (1e-2, 1e-4)
 
@@ -32,6 +36,20 @@ def truncated(weights: Logits, params: SamplingParams) -> Indices | None:
     if params.min_p > 0.0:
         kept = _compose(kept, np.flatnonzero(_at(weights, kept) >= np.float32(params.min_p)))
     return kept
+
+
+def preselected(values: Logits, top: np.float32, params: SamplingParams) -> Indices | None:
+    """Indices outside of which the cuts leave nothing, ascending; ``None`` where only the weights can tell.
+
+    values: float32 [n], logits before temperature; top: the largest of them. What ``truncated`` keeps of these is what
+    it keeps of all.
+    """
+    if 0 < params.top_k < values.size:
+        return np.sort(largest(values, params.top_k))
+    if params.min_p > 0.0 and params.top_p == 1.0:
+        depth = params.temperature * (math.log(params.min_p) - _SLACK)
+        return np.flatnonzero(values >= top + np.float32(depth))
+    return None
 
 
 def largest(values: Logits, count: int) -> Indices:
