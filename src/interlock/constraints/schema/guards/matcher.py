@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -23,7 +23,8 @@ from interlock.constraints.schema.guards.scan import RepetitionError, State
 from interlock.constraints.schema.guards.turn import GuardedTurn, InValue, LostError, Readings, watched
 from interlock.constraints.schema.guards.vocabulary import COMPLETER, GuardVocabulary
 
-_RESPELLING = re.compile(rb"[.eE\-\\]")  # begins another spelling of a number or a character
+# may begin another spelling of a number or a character, stand before an item, or lead to the next one
+_UNSURE = re.compile(rb"[.eE\-\\,]|^[ \t\n\r]")
 _MAX_CHOICES = 64  # more ways than that to go on are no dead end
 _MAX_FORESEEN = 300  # tokens looked ahead for one mask
 
@@ -74,7 +75,7 @@ class GuardedMatcher:
             self._fail("every continuation repeats an earlier item")
 
     def _watched(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(one.state.progress for one in watched(self._states[-1]))
+        return _progress(self._states[-1])
 
     def _veto(self, row: Row) -> None:
         readings = self._states[-1]
@@ -123,27 +124,25 @@ class GuardedMatcher:
     def _foresee(self, row: Row) -> None:
         """Also without tokens after which every continuation would soon repeat something: where items are finite,
         generation must not walk into the last path that is left but taken."""
-        ends = self._suspected_ends()
         choices = _few(row)
         if choices is None:  # nothing is lost but on the way of an earlier string
-            choices = self._near(row, ends)
+            choices = self._near(row)
         elif len(choices) == 1:
             return
+        tokens = self._vocabulary.tokens
+        ends = self._suspected_ends()
         if ends is not None:
-            tokens = self._vocabulary.tokens
-            choices = [
-                one
-                for one in choices
-                if _RESPELLING.search(tokens[one]) or any(map(_overlap(tokens[one]), ends))
-            ]
+            choices = [one for one in choices if not _leads_away(tokens[one], ends)]
         if not choices:
             return
         budget = [_MAX_FORESEEN]
         probe = self.clone()
         start = probe._watched()
         ways: list[bytes] = []
-        for number in sorted(choices, key=lambda one: len(self._vocabulary.tokens[one])):
-            token = self._vocabulary.tokens[number]
+        for number in sorted(
+            choices, key=lambda one: -len(tokens[one])
+        ):  # a way answers for all its beginnings
+            token = tokens[number]
             if number in self._vocabulary.stop_ids or any(way.startswith(token) for way in ways):
                 continue
             way = probe._way_on(number, start, budget)
@@ -163,10 +162,12 @@ class GuardedMatcher:
             found += ends
         return found
 
-    def _near(self, row: Row, ends: list[bytes] | None) -> list[int]:
+    def _near(self, row: Row) -> list[int]:
         """In a string inside an item: the tokens that go on as an earlier item does."""
+        states = [one.state for one in watched(self._states[-1])]
+        ends = None if any(one.begins_item for one in states) else self._suspected_ends()
         if ends is None:
-            ends = [end for one in watched(self._states[-1]) for end in one.state.echoes()]
+            ends = [end for one in states for end in one.echoes()]
         near = {token_id for end in set(ends[-_MAX_CHOICES:]) for token_id in self._vocabulary.beginnings(end)}
         return [token_id for token_id in sorted(near) if bitmask.is_allowed(row, token_id)]
 
@@ -185,33 +186,47 @@ class GuardedMatcher:
         try:
             if self._watched() != start or self.inner.is_accepting:
                 return token
-            row = np.zeros(self._vocabulary.num_words, dtype=np.int32)
-            self.inner.fill(row)
-            choices = self._byte_choices(row)
-            if choices is None:
-                return token
-            for one in choices:
-                way = self._way_on(one, start, budget)
-                if way is not None:
-                    return token + way
-            return None
+            way = self._way_behind(start, budget)
+            return None if way is None else token + way
         finally:
             self.rollback(1)
 
+    def _way_behind(self, start: tuple[tuple[int, ...], ...], budget: list[int]) -> bytes | None:
+        """``_way_on`` from here."""
+        row = np.zeros(self._vocabulary.num_words, dtype=np.int32)
+        self.inner.fill(row)
+        choices = self._byte_choices(row)
+        if choices is None:
+            return b""
+        tokens = self._vocabulary.tokens
+        ends = self._suspected_ends()
+        if ends is not None:
+            away = next((one for one in choices if _leads_away(tokens[one], ends)), None)
+            if away is not None:
+                return tokens[away]
+        known: dict[bytes, Readings | None] = {b"": self._states[-1]}
+        for one in choices:
+            if self._repeats(tokens[one], known):
+                continue
+            behind = known.get(tokens[one])
+            if behind is not None and _progress(behind) != start:
+                return tokens[one]
+            way = self._way_on(one, start, budget)
+            if way is not None:
+                return way
+        return None
+
     def _byte_choices(self, row: Row) -> list[int] | None:
-        """The ways to go on by one byte, without those that repeat something; ``None`` if they are many."""
+        """The ways to go on by one byte; ``None`` if they are many."""
         if np.count_nonzero(row) == 1 and len(choices := _allowed(row)) == 1:
-            pass  # forced text comes in its canonical tokens
-        else:
-            step_ids = self._vocabulary.step_ids
-            choices = step_ids[(row[step_ids >> 5] >> (step_ids & 31)) & 1 == 1].tolist()
+            return choices  # forced text comes in its canonical tokens
+        step_ids = self._vocabulary.step_ids
+        choices = step_ids[(row[step_ids >> 5] >> (step_ids & 31)) & 1 == 1].tolist()
         if len(choices) > _MAX_CHOICES:
             return None
         tokens = self._vocabulary.tokens
-        known: dict[bytes, Readings | None] = {b"": self._states[-1]}
-        fresh = [one for one in choices if not self._repeats(tokens[one], known)]
         # what ends an item first, zeros last: they may go on for ever and change nothing
-        return sorted(fresh, key=lambda one: (COMPLETER.match(tokens[one]) is None, -tokens[one][0]))
+        return sorted(choices, key=lambda one: (COMPLETER.match(tokens[one]) is None, -tokens[one][0]))
 
     def accept(self, token_id: int) -> None:
         self._check()
@@ -344,8 +359,15 @@ def _allowed(row: Row) -> list[int]:
     return [int(number) for number in words[which] * 32 + bit]
 
 
-def _overlap(token: bytes) -> Callable[[bytes], bool]:
-    return lambda end: end.startswith(token) or token.startswith(end)
+def _progress(readings: Readings) -> tuple[tuple[int, ...], ...]:
+    return tuple(one.state.progress for one in watched(readings))
+
+
+def _leads_away(token: bytes, ends: Sequence[bytes]) -> bool:
+    """Behind ``token``, nothing that ``ends`` would make can come any more."""
+    if _UNSURE.search(token):
+        return False
+    return not any(end.startswith(token) or token.startswith(end) for end in ends)
 
 
 def _few(row: Row) -> list[int] | None:

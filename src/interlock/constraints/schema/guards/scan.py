@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 import msgspec
@@ -22,6 +23,7 @@ Mode = Literal[
 _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
 _MAX_ECHOES: Final = 16
+_RESPELT: Final = re.compile(rb"[0-9][.eE]|-0|\\\\")  # of numbers and characters
 _SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsn")
 
 
@@ -35,7 +37,8 @@ class RepetitionError(ScanError):
 
 class Frame(msgspec.Struct, frozen=True):
     """An open array or object. seen: its items or keys so far, in canonical form, where they must differ.
-    start: where the current item or key begins in the document. texts: the items so far as they are spelt."""
+    start: where the current item or key begins in the document. texts: the items so far as they are spelt. plain: none
+    of them has a part that is often spelt otherwise."""
 
     nodes: Nodes
     is_array: bool
@@ -45,6 +48,7 @@ class Frame(msgspec.Struct, frozen=True):
     start: int = 0
     key: str = ""
     texts: tuple[bytes, ...] = ()
+    plain: bool = True
 
 
 class State(msgspec.Struct, frozen=True):
@@ -66,16 +70,36 @@ class State(msgspec.Struct, frozen=True):
         return tuple(frame.seen.count for frame in self.frames if frame.checked)
 
     def ends(self) -> list[bytes] | None:
-        """What would make of an open item the text of an earlier one; ``None`` where no item is open."""
+        """What would make of an open item or key, or of one that begins here, the text of an earlier one; ``None`` where
+        there is no such place, and where it may be another spelling of an earlier one already."""
         ends: list[bytes] = []
-        for depth, frame in enumerate(self.frames, 1 - len(self.frames)):
-            if not (frame.checked and frame.seen.count):
-                continue
-            if depth == 0 and (not frame.is_array or self.mode in ("value", "after")):
-                return None
-            open_ = self.text[frame.start - self.base :]
-            ends += [text[len(open_) :] for text in frame.texts if text.startswith(open_)]
+        for frame in self.frames:
+            if frame.checked and frame.seen.count:
+                found = self._ends_in(frame)
+                if found is None:
+                    return None
+                ends += found
         return ends
+
+    def _ends_in(self, frame: Frame) -> list[bytes] | None:
+        innermost = frame is self.frames[-1]
+        begins = innermost and self.mode in ("value", "key")
+        open_ = b"" if begins else self.text[frame.start - self.base :]
+        if not frame.plain or _RESPELT.search(open_):
+            return None
+        texts: Iterable[bytes] = frame.texts
+        if innermost and not frame.is_array:
+            if self.mode not in ("key", "key string"):
+                return None
+            texts = (json.dumps(key, ensure_ascii=False).encode() for key in frame.seen)
+        elif innermost and self.mode == "after":
+            return None
+        return [text[len(open_) :] for text in texts if text.startswith(open_)]
+
+    @property
+    def begins_item(self) -> bool:
+        """The next item or key is a watched one."""
+        return self.mode in ("value", "key") and bool(self.frames) and self.frames[-1].checked
 
     def echoes(self) -> list[bytes]:
         """In a string inside a watched item: how earlier items went on where they had such a string."""
@@ -250,7 +274,8 @@ class _Scan:
         if frame.is_array and frame.checked:
             seen = _with(frame, canonical(self._parsed(frame, end)))
             text = self._text[frame.start - self._base : end]
-            self._frames[-1] = replace(frame, seen=seen, texts=(*frame.texts, text))
+            plain = frame.plain and not _RESPELT.search(text)
+            self._frames[-1] = replace(frame, seen=seen, texts=(*frame.texts, text), plain=plain)
         return "after"
 
     def _key_completed(self, end: int) -> Mode:

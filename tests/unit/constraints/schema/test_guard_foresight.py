@@ -1,0 +1,84 @@
+"""Guards over small domains: no walk runs into a dead end, whichever tokens it takes."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
+from interlock.constraints.schema.guards.matcher import GuardedGrammar, GuardedMatcher
+from interlock.constraints.schema.guards.turn import GuardedTurn, Value
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
+
+
+def record(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def unique(items: Any, size: int) -> dict[str, Any]:
+    return {"type": "array", "uniqueItems": True, "items": items, "minItems": size, "maxItems": size}
+
+
+PAIR = record(x={"enum": [1, 2]}, y={"enum": ["a", "b"]})
+DOMAINS = {
+    "product": unique(PAIR, 4),
+    "product that ends in a string": unique(record(y={"enum": ["a", "ab"]}, z={"enum": ["p", "pq", "r"]}), 6),
+    "integers": unique(record(n={"type": "integer", "minimum": 7, "maximum": 12}), 6),
+    "strings": unique(record(s={"type": "string", "pattern": "^[ab]{1,2}$"}), 6),
+    "nested": unique(unique(PAIR, 1), 4),
+    "nested in an object": record(a=unique(PAIR, 4), b=unique(record(ok={"type": "boolean"}), 2)),
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> tuple[LLGuidanceProvider, GuardVocabulary]:
+    tokenizer = byte_tokenizer()
+    return LLGuidanceProvider(tokenizer), GuardVocabulary(tokenizer.vocabulary)
+
+
+def guarded(engine: tuple[LLGuidanceProvider, GuardVocabulary], schema: Any) -> GuardedGrammar:
+    provider, vocabulary = engine
+    compiled = compile_schema(schema, SchemaOptions(guards=True), json_syntax(",", ":", flexible=False), "j")
+    assert compiled.problems == ()
+    assert compiled.guards is not None
+    grammar = provider.compile(f"start: {compiled.start}\n{compiled.lark}")
+    return GuardedGrammar(grammar, GuardedTurn(Value(0), (compiled.guards,)), vocabulary)
+
+
+def walk(matcher: GuardedMatcher, chooser: random.Random, *, drafted: bool) -> bytes:
+    """A document of random tokens. drafted: masks come from plans over drafts, most of them wrong."""
+    rows = np.zeros((4, matcher._vocabulary.num_words), dtype=np.int32)
+    out = b""
+    while not matcher.is_accepting:
+        if drafted:
+            draft = list(out[-3:])
+            row = matcher.plan(draft, rows).rows[0]
+        else:
+            row = rows[0]
+            matcher.fill(row)
+        bits = np.unpackbits(row.view(np.uint8), bitorder="little")[:256]
+        code = chooser.choice([int(number) for number in np.flatnonzero(bits) if number != ord("\\")])
+        matcher.accept(code)
+        out += bytes([code])
+    return out
+
+
+@pytest.mark.parametrize("drafted", [False, True], ids=["plain", "drafted"])
+@pytest.mark.parametrize("name", DOMAINS)
+def test_all_of_a_small_domain_is_used_up_without_a_dead_end(name: str, drafted: bool, engine) -> None:
+    grammar, chooser = guarded(engine, DOMAINS[name]), random.Random(11)
+    for _ in range(4):
+        text = walk(grammar.matcher(), chooser, drafted=drafted)
+        jsonschema.validate(json.loads(text), DOMAINS[name])
