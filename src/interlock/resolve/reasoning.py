@@ -75,13 +75,18 @@ def resolve_thinking_budget(
     A constrained answer needs room after thinking, so without a requested budget half of ``max_tokens``
     (at most ``cap``) is kept for it. A free answer is never cut unasked. The engine counts tokens between
     markers that it knows by their ids. A marker may be several tokens (``<|close|>think<|sep|>``) if the first and
-    the last are special tokens, so that nothing around it can merge with it; else ``unsupported_parameter``.
+    the last are special tokens, so that nothing around it can merge with it; else ``unsupported_parameter``. Of an
+    opener that ends in text the first token counts.
     """
     if format_ is None or thinking not in ("open", "optional"):
         return None, ()
-    opener, closer, reopener = (
-        _marker_ids(text, tokenizer) for text in (format_.open, format_.close, format_.resume + format_.open)
+    closer, reopener = (
+        _marker_ids(format_.close, tokenizer),
+        _marker_ids(format_.resume + format_.open, tokenizer),
     )
+    opener = _marker_ids(format_.open, tokenizer)
+    if opener is None and not format_.repeats:  # <|channel>thought: its first token says enough
+        opener = reopener = _first_special(format_.open, tokenizer)
     if opener is None or closer is None or reopener is None:
         if requested is not None:
             raise InterlockError(
@@ -110,3 +115,9 @@ def _marker_ids(marker: str, tokenizer: Tokenizer) -> tuple[int, ...] | None:
     ids = tuple(tokenizer.encode(marker))
     special = tokenizer.vocabulary.special_ids
     return ids if ids and ids[0] in special and ids[-1] in special else None
+
+
+def _first_special(marker: str, tokenizer: Tokenizer) -> tuple[int, ...] | None:
+    """The id of the special token that ``marker`` begins with."""
+    ids = tokenizer.encode(marker)
+    return (ids[0],) if ids and ids[0] in tokenizer.vocabulary.special_ids else None

@@ -39,8 +39,11 @@ class Script:
 
     def __init__(self, entries: Sequence[ScriptEntry], tokenizer: Tokenizer) -> None:
         self._vocabulary = tokenizer.vocabulary
+        self._tokens = tokenizer.vocabulary.tokens
+        self._special_ids = tokenizer.vocabulary.special_ids
         self._special_tokens = tokenizer.special_tokens
         self._texts = [(entry.when, self._units(entry.say)) for entry in entries]
+        self._longest_text = max((len(text) for _, text in self._texts), default=0)
         self._failures = [_failure_function(text) for _, text in self._texts]
         self._ids = {
             token: token_id
@@ -51,12 +54,14 @@ class Script:
 
     def wanted(self, ids: Sequence[int]) -> dict[int, float]:
         """Tokens wanted after ``ids``, the longest of those that continue the text first."""
-        units = [unit for token_id in ids for unit in self._token_units(token_id)]
+        spelled = b"".join(self._tokens[token_id] for token_id in ids)
+        units = self._last_units(ids)
         found = [
             (num_said, place, -index)
             for index, (when, text) in enumerate(self._texts)
+            if when is None or when.encode() in spelled  # else it cannot speak, and to look is quick
             for num_said in [_num_said(units, text, self._failures[index])]
-            for place in [self._place(when, units[: len(units) - num_said])]
+            for place in [self._place(when, spelled, text[:num_said])]
             if place is not None
         ]
         if not found:
@@ -79,21 +84,26 @@ class Script:
                 wanted[token_id] = float(len(spelled))
         return wanted
 
-    def _place(self, when: str | None, prompt: list[int]) -> int | None:
-        """Where ``when`` occurs last in the prompt; -1 for no condition, ``None`` for nowhere."""
+    def _place(self, when: str | None, spelled: bytes, said: Units) -> int | None:
+        """Where ``when`` occurs last in the prompt, which is what stands before ``said``; -1 for no condition,
+        ``None`` for nowhere."""
         if when is None:
             return -1
-        text = b"".join(self._spelling(unit) for unit in prompt)
-        place = text.rfind(when.encode())
+        num_said = sum(1 if unit < _SPECIAL else len(self._tokens[unit - _SPECIAL]) for unit in said)
+        place = spelled.rfind(when.encode(), 0, len(spelled) - num_said)
         return None if place < 0 else place
 
-    def _spelling(self, unit: int) -> bytes:
-        return bytes((unit,)) if unit < _SPECIAL else self._vocabulary.tokens[unit - _SPECIAL]
-
-    def _token_units(self, token_id: int) -> Sequence[int]:
-        if token_id in self._vocabulary.special_ids:
-            return (_SPECIAL + token_id,)
-        return self._vocabulary.tokens[token_id] if token_id < self._vocabulary.size else ()
+    def _last_units(self, ids: Sequence[int]) -> list[int]:
+        """The end of ``ids``, at least as long as the longest text."""
+        tokens: list[Sequence[int]] = []
+        num_units = 0
+        for token_id in reversed(ids):
+            special = token_id in self._special_ids
+            tokens.append((_SPECIAL + token_id,) if special else self._tokens[token_id])
+            num_units += len(tokens[-1])
+            if num_units >= self._longest_text:
+                break
+        return [unit for token in reversed(tokens) for unit in token]
 
     def _units(self, say: Sequence[str | Mapping[str, str]]) -> Units:
         units: list[int] = []
