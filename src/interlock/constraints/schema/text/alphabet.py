@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from interlock.constraints.schema.text import chars
 from interlock.constraints.schema.text.chars import Ranges
 from interlock.constraints.schema.text.lang import alt, cat, negate, one_of, repeat, words
@@ -26,16 +28,8 @@ def alphabet(lang: Lang) -> Ranges:
             return chars.of("".join(found)) if len(found) < 256 else chars.ALL
         case Chars(ranges=ranges):
             return ranges
-        case Cat(items=items):
-            out: Ranges = ()
-            for item in items:
-                out = chars.union(out, alphabet(item))
-            return out
-        case Alt(items=options):
-            out = ()
-            for item in options:
-                out = chars.union(out, alphabet(item))
-            return out
+        case Cat(items=items) | Alt(items=items):
+            return chars.from_ranges(chain.from_iterable(set(map(alphabet, items))))
         case Repeat(item=item):
             return alphabet(item)
     return chars.ALL

@@ -181,7 +181,12 @@ class _Emitter:
         return body if single or (isinstance(lang, (Repeat, Cat)) and not repeated) else f"({body})"
 
     def words(self, words: frozenset[str]) -> str:
-        return "|".join("".join(self.char(char) for char in word) for word in sorted(words))
+        return "|".join(self.word(word) for word in sorted(words))
+
+    def word(self, word: str) -> str:
+        if word.isascii() and word.isalnum():
+            return word
+        return "".join(map(self.char, word))
 
     def char(self, char: str) -> str:
         if char.isascii() and char.isalnum():
