@@ -154,6 +154,8 @@ class _Part:
 
 
 def _is_well_formed(schema: Any) -> bool:
+    if not isinstance(schema, (dict, bool)):
+        return False
     kind: Any = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
     try:
         kind.check_schema(schema, format_checker=jsonschema.FormatChecker(()))

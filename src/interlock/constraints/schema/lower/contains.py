@@ -6,6 +6,7 @@ number of commas in the loop behind the unrolled positions in its high ones.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -51,7 +52,7 @@ class ContainsLowering:
         return _Covering(self, shape, rules).write()
 
 
-class _Stateful:
+class _Stateful(ABC):
     """Items position by position, then a loop."""
 
     def __init__(self, owner: ContainsLowering, shape: ArrayShape) -> None:
@@ -60,11 +61,13 @@ class _Stateful:
         self.size = len(shape.prefix)
         self.loops = shape.high is None or shape.high > self.size
 
+    @abstractmethod
     def options(self, index: int) -> list[Option]:
-        raise NotImplementedError
+        """What the item at ``index`` may be."""
 
+    @abstractmethod
     def enough(self) -> str:
-        raise NotImplementedError
+        """When the array may end."""
 
     def write(self) -> str:
         terminal, syntax = self.owner.writer.terminal, self.owner.syntax

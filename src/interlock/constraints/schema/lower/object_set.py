@@ -25,14 +25,14 @@ from interlock.constraints.schema.text.nodes import Lang
 
 _BITS = 64
 _MAX_COUNT = 30
-_COUNTER_BITS = 12
+_COUNTER_BITS = 16
 _MAX_COUNTER = (1 << _COUNTER_BITS) - 2
 
 
 def write_set(
     keys: Keys, writer: Writer, syntax: ArgumentSyntax, pairs: Pairs, options: SchemaOptions, algebra: Algebra
 ) -> str:
-    layout = _layout(keys)
+    layout = _layout(keys, distinct=options.guards)
     if layout is None:
         return write_chain(keys, writer, syntax, pairs)
     return _SetWriter(keys, writer, syntax, pairs, options, algebra, layout).write()
@@ -47,26 +47,28 @@ class _Layout:
     needed: int
     exists: list[int]
     counter: str
-    witness: int | None  # a bit beside the names: an undeclared key showed what must exist, and counts as one
+    witnesses: list[int]  # bits beside the names, one for each of ``exists`` where keys are counted
 
     @property
     def width(self) -> int:
         """Bits that count as one key each."""
-        return len(self.bits) + (self.witness is not None)
+        return len(self.bits) + len(self.witnesses)
 
 
-def _layout(keys: Keys) -> _Layout | None:
+def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
     """Who gets a bit: needed names, names of formulas, then the others. ``None``: the keys must keep their
-    declared order, because there are more than 64 bits of things to remember."""
+    declared order, because there are more than 64 bits of things to remember. distinct: a guard holds that no key
+    comes twice."""
     in_order = [name for name, _ in keys.named]
     involved = {name for group in keys.groups for term in group for name in term.need | term.forbid}
     first = [name for name in in_order if name in keys.unit.need]
     second = [name for name in in_order if name in involved and name not in keys.unit.need]
     third = [name for name in in_order if name not in keys.unit.need and name not in involved]
-    shows = bool(keys.exists and keys.counts and keys.others)
-    if shows and len(keys.exists) > 1:
+    shows = len(keys.exists) if keys.counts and keys.others else 0
+    if shows > 1 and not distinct:
         raise RefusedError(
-            "a count of keys beside several negated additionalProperties", keyword="minProperties"
+            "a count of keys beside several negated additionalProperties needs a check while generating",
+            keyword="minProperties",
         )
     available = _BITS - shows - len(keys.exists) - (_COUNTER_BITS if keys.counts and keys.others else 0)
     must = first + second + (third if keys.counts else [])
@@ -83,7 +85,7 @@ def _layout(keys: Keys) -> _Layout | None:
     counter = (
         f"[{used + len(exists)}:{used + len(exists) + _COUNTER_BITS}]" if keys.counts and keys.others else ""
     )
-    return _Layout(bits, len(first), exists, counter, len(names) if shows else None)
+    return _Layout(bits, len(first), exists, counter, list(range(len(names), used)))
 
 
 @dataclass(slots=True)
@@ -162,15 +164,20 @@ class _SetWriter:
         return out
 
     def _counted(self, shown: list[int]) -> list[tuple[str, str]]:
-        """Effects of an undeclared key that shows what the bits ``shown`` ask for: one function cannot set a bit and
-        count, so the first such key counts by a bit of its own."""
+        """Effects of an undeclared key that shows what the bits ``shown`` ask for. One function cannot set a bit and
+        count, so a key that shows something first counts by a bit of its own."""
         if not self.layout.counter:
             return [(when.set_bits(shown), when.TRUE)]
         count = f"incr({self.layout.counter})"
-        witness = self.layout.witness
-        if not shown or witness is None:
+        if not shown:
             return [(count, when.TRUE)]
-        return [(when.set_bits([witness, *shown]), f"bit_clear({witness})"), (count, when.has_all(shown))]
+        own = dict(zip(self.layout.exists, self.layout.witnesses, strict=True))
+        bits = [own[bit] for bit in shown]
+        out = [
+            (when.set_bits([bit, *shown]), when.all_of([when.has_all(bits[:index]), f"bit_clear({bit})"]))
+            for index, bit in enumerate(bits)
+        ]
+        return [*out, (count, when.has_all(bits))]
 
     def _regions(self, keys: Lang) -> list[tuple[Lang, list[int]]]:
         """``keys`` split by the languages of ``exists``."""
@@ -287,20 +294,16 @@ class _SetWriter:
     def _at_least(self, low: int) -> str:
         """Named keys and undeclared ones together. A repeated undeclared key is one key, so without a guard only the
         first of them counts."""
-        named = f"[0:{self.layout.width}]"
-        if low > _MAX_COUNT:
-            raise RefusedError(
-                f"more than {_MAX_COUNT} keys to count", keyword="minProperties", too_complex=True
-            )
-        most = min(low, self.layout.width)
+        named, width = f"[0:{self.layout.width}]", self.layout.width
         if not self.layout.counter:
             return f"bit_count_ge({named}, {low})"
-        others = low if self.options.guards else int(self.layout.witness is None)
-        if most + others < low:
+        others = low if self.options.guards else int(not self.layout.witnesses)
+        if min(low, width) + others < low:
             raise RefusedError(
                 "undeclared keys may repeat, so only a check while generating could count them",
                 keyword="minProperties",
             )
+        _check_count(low, min(low, width), "minProperties")
         return when.any_of(
             when.all_of(
                 [
@@ -308,8 +311,7 @@ class _SetWriter:
                     f"bit_count_ge({named}, {low - count})" if low > count else when.TRUE,
                 ]
             )
-            for count in range(others + 1)
-            if low - count <= self.layout.width
+            for count in range(max(0, low - width), others + 1)
         )
 
     def _room(self, name: str | None) -> str:
@@ -326,14 +328,17 @@ class _SetWriter:
             return f"bit_count_lt({named}, {free})"
         if not optional and free <= _MAX_COUNTER:
             return f"lt({self.layout.counter}, {free})"
-        if free > _MAX_COUNT:
-            raise RefusedError(
-                f"more than {_MAX_COUNT} keys to count", keyword="maxProperties", too_complex=True
-            )
+        _check_count(free, optional, "maxProperties")
         return when.any_of(
-            when.all_of([f"eq({self.layout.counter}, {count})", f"bit_count_lt({named}, {free - count})"])
-            for count in range(free)
+            when.all_of([f"lt({self.layout.counter}, {free - count})", f"bit_count_lt({named}, {count + 1})"])
+            for count in range(min(free, optional + 1))
         )
+
+
+def _check_count(total: int, named: int, keyword: str) -> None:
+    """``named``: how many of the keys have a bit of their own; each is a case."""
+    if named > _MAX_COUNT or total > _MAX_COUNTER:
+        raise RefusedError(f"more than {_MAX_COUNT} keys to count", keyword=keyword, too_complex=True)
 
 
 def _merged(gates: Iterable[str]) -> Iterator[str]:
