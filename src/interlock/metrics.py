@@ -8,6 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from interlock.core.timings import RequestTimings
+
 # They would double the number of series only to say when the process started.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -28,6 +30,7 @@ _COUNTERS = {
     "num_forced_tokens": ("forced_tokens", "Tokens that the grammar left no choice about"),
     "num_draft_tokens": ("draft_tokens", "Tokens guessed and verified"),
     "num_accepted_tokens": ("accepted_tokens", "Guessed tokens that were right"),
+    "num_vetoed_tokens": ("vetoed_tokens", "Tokens that guards took out of masks"),
     "num_preempted": ("preemptions", "Times that a request lost its slot"),
     "num_resumed": ("resumed_requests", "Requests that went on after the death of a worker"),
     "num_grammar_compiles": ("grammar_compiles", "Native compiles of grammars"),
@@ -35,6 +38,15 @@ _COUNTERS = {
     "step_s": ("step_seconds", "Time in steps"),
     "forward_s": ("forward_seconds", "Part of it from a forward pass's launch to the selection of its tokens"),
     "mask_s": ("mask_seconds", "Part of that spent on masks"),
+}
+
+
+_PHASES = {
+    "queue": "From submission to the first pass of a request",
+    "compile": "Having the constraint of a request ready",
+    "prefill": "From the first pass of a request to its first token",
+    "decode": "From the first token of a request to its end",
+    "mask": "Share of a request in the time spent on masks",
 }
 
 
@@ -88,6 +100,10 @@ class Metrics:
         self.request_s = Histogram(
             "interlock_request_seconds", "Arrival to last byte", buckets=_SECONDS, registry=self.registry
         )
+        self.phases_s = {
+            name: Histogram(f"interlock_request_{name}_seconds", text, buckets=_SECONDS, registry=self.registry)
+            for name, text in _PHASES.items()
+        }
         self.lowering_s = Histogram(
             "interlock_constraint_lowering_seconds",
             "Lowering a constraint in the compile pool, cache misses only",
@@ -102,3 +118,8 @@ class Metrics:
         )
         self.engine = EngineMetrics()
         self.registry.register(self.engine)
+
+    def observe_phases(self, timings: RequestTimings) -> None:
+        """A request has ended."""
+        for name, histogram in self.phases_s.items():
+            histogram.observe(getattr(timings, f"{name}_s"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from interlock.api.context import Generation
@@ -14,11 +14,13 @@ from interlock.core.events import (
     ScoredToken,
     TextDelta,
     TokenLogprobs,
+    TokenTraced,
     ToolCallArguments,
     ToolCallEnd,
     ToolCallStart,
     Validity,
 )
+from interlock.core.timings import RequestTimings
 
 
 @dataclass(slots=True)
@@ -37,12 +39,14 @@ class AnswerCall:
 
 @dataclass(slots=True)
 class Answer:
-    """An answer so far. tokens: scored ones, where scores were asked for."""
+    """An answer so far. tokens: scored ones, where scores were asked for. trace: of
+    its tokens, where that was asked for."""
 
     texts: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     calls_by_index: dict[int, AnswerCall] = field(default_factory=dict)
     tokens: list[ScoredToken] = field(default_factory=list)
+    trace: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, event: Event) -> None:
         match event:
@@ -52,6 +56,8 @@ class Answer:
                 self.thoughts.append(text)
             case TokenLogprobs(tokens=tokens):
                 self.tokens.extend(tokens)
+            case TokenTraced():
+                self.trace.append(trace_object(event))
             case ToolCallStart(index=index, id=call_id, name=name):
                 self.calls_by_index[index] = AnswerCall(call_id, name)
             case ToolCallArguments(index=index, text=text):
@@ -76,7 +82,13 @@ class Answer:
         return [index for index, call in self.calls_by_index.items() if not call.complete]
 
 
-def report(generation: Generation, cut_calls: list[int], validity: Validity | None = None) -> dict[str, Any]:
+def report(
+    generation: Generation,
+    cut_calls: list[int],
+    validity: Validity | None = None,
+    timings: RequestTimings | None = None,
+    trace: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
     """The extension object ``interlock``; empty when there is nothing to say.
 
     notes: how the request was read. tools: that calls were held to the grammar, and by which rule.
@@ -89,16 +101,21 @@ def report(generation: Generation, cut_calls: list[int], validity: Validity | No
         out["tools"] = {"constrained": True, "reason": generation.tools.constrained_reason}
     if validity is not None:
         out["unenforced"] = [problem_object(problem) for problem in generation.unenforced]
-    out.update(remarks(cut_calls, validity).get("interlock", {}))
+    out.update(remarks(cut_calls, validity, timings, trace).get("interlock", {}))
     return {"interlock": out} if out else {}
 
 
-def remarks(cut_calls: list[int], validity: Validity | None) -> dict[str, Any]:
+def remarks(
+    cut_calls: list[int],
+    validity: Validity | None,
+    timings: RequestTimings | None = None,
+    trace: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
     """The part of ``interlock`` that is about one answer; empty when there is nothing to say.
 
     incomplete_tool_calls: indices of calls that were cut off; their arguments are no JSON.
     valid: of an answer to relaxed schemas, what a validator says of it, null where it cannot tell.
-    valid_tool_calls: the same of each call.
+    valid_tool_calls: the same of each call. timings, trace: where asked for; see the page on traces.
     """
     out: dict[str, Any] = {}
     if cut_calls:
@@ -107,7 +124,34 @@ def remarks(cut_calls: list[int], validity: Validity | None) -> dict[str, Any]:
         out["valid"] = validity.valid
         if validity.calls:
             out["valid_tool_calls"] = list(validity.calls)
+    if timings is not None:
+        out["timings"] = asdict(timings)
+    if trace:
+        out["trace"] = list(trace)
     return {"interlock": out} if out else {}
+
+
+def trace_object(event: TokenTraced) -> dict[str, Any]:
+    """``interlock.trace[]``, as docs/trace.md has it."""
+    trace = event.trace
+
+    def token(token_id: int, probability: float) -> dict[str, Any]:
+        data = event.spellings[token_id]
+        return {
+            "id": token_id,
+            "token": data.decode(errors="replace"),
+            "bytes": list(data),
+            "probability": probability,
+        }
+
+    return {
+        **token(trace.token_id, trace.probability),
+        "source": trace.source,
+        "wanted": token(trace.wanted, trace.wanted_probability),
+        "num_allowed": trace.num_allowed,
+        "allowed": [token(token_id, probability) for token_id, probability in trace.allowed],
+        "removed": trace.removed,
+    }
 
 
 def whole_validity(found: Iterable[Validity | None]) -> Validity | None:

@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from interlock.api.fields import unsupported
 from interlock.api.validation import invalid_body
 from interlock.api.wire import WireInterlock
-from interlock.core.request import JsonPolicy
+from interlock.core.request import JsonPolicy, ReportOptions
 from interlock.errors import InterlockError
 
 MAX_STOP_STRINGS = 16
@@ -41,7 +42,16 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def read_json_policy(wire: WireInterlock | None) -> JsonPolicy:
-    return JsonPolicy() if wire is None else JsonPolicy(**wire.model_dump())
+    return JsonPolicy() if wire is None else JsonPolicy(**wire.model_dump(exclude={"timings", "trace"}))
+
+
+def read_reports(wire: WireInterlock | None, *, has_trace: bool) -> ReportOptions:
+    """has_trace: the answers of this endpoint have room for one."""
+    if wire is None:
+        return ReportOptions()
+    if wire.trace and not has_trace:
+        raise unsupported("interlock.trace", "chat completions and completions have it")
+    return ReportOptions(timings=bool(wire.timings), trace=bool(wire.trace))
 
 
 def read_stop(wire: str | list[str] | None, param: str = "stop") -> tuple[str, ...]:

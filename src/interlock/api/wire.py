@@ -22,7 +22,7 @@ class Wire(BaseModel):
 
 
 class WireInterlock(Wire):
-    """Our own options, on every endpoint that takes a schema; see ``core.request.JsonPolicy``."""
+    """Our own options, on every endpoint that takes a schema; see ``core.request``: ``JsonPolicy``, ``ReportOptions``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,3 +30,5 @@ class WireInterlock(Wire):
     property_order: Literal["declared", "any"] | None = None
     whitespace: Literal["fixed", "flexible"] | None = None
     schema_mode: Literal["exact", "relaxed"] | None = None
+    timings: bool | None = None
+    trace: bool | None = None

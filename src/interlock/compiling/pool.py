@@ -96,7 +96,7 @@ class CompilePool:
             if isinstance(answer, Lowered):
                 return answer.constraint
             raise _error(answer)
-        key = hashlib.sha256(text.encode()).hexdigest()
+        key = _key(text)
         found = self._results.get(key)
         if found is None:
             return await self._shared(key, text)
@@ -104,6 +104,12 @@ class CompilePool:
         if isinstance(found, InterlockError):
             raise found
         return found
+
+    def is_cached(self, spec: ConstraintSpec) -> bool:
+        """``lower`` would answer at once."""
+        if walk.num_chars(spec.root) > MAX_SPEC_CHARS:
+            return False
+        return self._results.get(_key(spec.to_json())) is not None
 
     async def check(
         self, value: JsonValue, instances: Sequence[str] = (), documents: Mapping[str, str] = NO_DOCUMENTS
@@ -182,6 +188,10 @@ class CompilePool:
     def _count(self, result: str) -> None:
         if self._metrics is not None:
             self._metrics.lowering.labels(result).inc()
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _error(answer: Answer | InterlockError) -> InterlockError:

@@ -38,6 +38,11 @@ class ConstraintState:
         return None if self._matcher is None else self._matcher.error
 
     @property
+    def num_vetoed(self) -> int:
+        """See ``Matcher``."""
+        return 0 if self._matcher is None else self._matcher.num_vetoed
+
+    @property
     def is_accepting(self) -> bool:
         """The output may end here."""
         return self._matcher is None or self._matcher.is_accepting

@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.sampling import SamplingParams
+from interlock.core.timings import RequestTimings
+from interlock.core.trace import TokenTrace
 
 EnginePhase = Literal["starting", "loading_model", "warming_up", "ready", "restarting", "stopping", "failed"]
 EngineFinishReason = Literal["stop", "length", "abort", "error"]
@@ -37,6 +39,7 @@ class EngineRequest:
     max_tokens: most tokens to generate, at least 1.
     priority: higher runs first. deadline_s: seconds from arrival after which it ends with
     ``request_timeout``. report_accepting: fill ``EngineOutput.is_accepting`` on every output.
+    trace: fill ``EngineOutput.trace``; tokens without a choice are computed like others then.
     resume_ids: output of this request that was delivered before its worker died; generation goes on after
         it as if nothing had happened, and ``max_tokens`` counts it.
     """
@@ -51,6 +54,7 @@ class EngineRequest:
     priority: int = 0
     deadline_s: float | None = None
     report_accepting: bool = False
+    trace: bool = False
     resume_ids: tuple[int, ...] = ()
 
 
@@ -83,15 +87,19 @@ class EngineOutput:
         ``abort`` aborted on request; ``error`` see ``failure``.
     is_accepting: the constraint may end after ``token_ids``; ``None`` where not reported (free requests
         always, constrained ones unless finished or ``report_accepting``).
+    trace: one for each of ``token_ids``, where asked for; none where logits had no probabilities.
+    timings: on the last output, where a worker knows them.
     num_prompt_tokens, num_cached_tokens: of the whole request, repeated on every output.
     """
 
     request_id: str
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()
+    trace: tuple[TokenTrace, ...] = ()
     finish_reason: EngineFinishReason | None = None
     failure: EngineFailure | None = None
     is_accepting: bool | None = None
+    timings: RequestTimings | None = None
     num_prompt_tokens: int = 0
     num_cached_tokens: int = 0
 
@@ -101,7 +109,8 @@ class EngineStats:
     """A snapshot for /metrics and the admin page; counters since the worker started.
 
     num_cached_tokens: prompt tokens that were not prefilled again. num_forced_tokens: generated without a choice, since
-        the grammar leaves none. num_draft_tokens, num_accepted_tokens: guessed, and guessed right. num_preempted: times that a request lost its
+        the grammar leaves none. num_draft_tokens, num_accepted_tokens: guessed, and guessed right. num_vetoed_tokens: taken out of masks
+        by guards. num_preempted: times that a request lost its
         slot. num_resumed: requests that went on after the death of a worker.
     step_s holds forward_s (from launch to selection), and that holds mask_s.
     """
@@ -116,6 +125,7 @@ class EngineStats:
     num_forced_tokens: int = 0
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
+    num_vetoed_tokens: int = 0
     num_preempted: int = 0
     num_resumed: int = 0
     num_grammar_compiles: int = 0

@@ -7,9 +7,12 @@ without its end was cut off and must not be presented as whole.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from interlock.core.timings import RequestTimings
+from interlock.core.trace import TokenTrace
 from interlock.core.usage import Usage
 from interlock.errors import InterlockError
 
@@ -73,6 +76,15 @@ class TokenLogprobs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTraced:
+    """How the next token came about, in front of what it makes; only where asked for. spellings: the bytes of every
+    id in ``trace``."""
+
+    trace: TokenTrace
+    spellings: Mapping[int, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
     """What a validator says of an answer to a relaxed schema; ``None`` where it cannot tell. answer: of the text, if
     it is held to a schema and there is one. calls: of the arguments of each call, by index."""
@@ -89,12 +101,14 @@ class Validity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """Normal end. stop_string: the stop string that ended the answer, if one did. validity: of relaxed schemas."""
+    """Normal end. stop_string: the stop string that ended the answer, if one did. validity: of relaxed schemas.
+    timings: only where asked for."""
 
     reason: FinishReason
     usage: Usage
     stop_string: str | None = None
     validity: Validity | None = None
+    timings: RequestTimings | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,4 +120,4 @@ class Failed:
 
 
 ParserEvent = TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments | ToolCallEnd
-Event = ParserEvent | TokenLogprobs | Finished | Failed
+Event = ParserEvent | TokenLogprobs | TokenTraced | Finished | Failed

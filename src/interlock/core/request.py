@@ -28,6 +28,14 @@ class JsonPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What a request wants to know about how it was answered. timings: ``core.timings``. trace: ``core.trace``."""
+
+    timings: bool = False
+    trace: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningOptions:
     """What a request says about thinking; ``None`` means the model's default.
 
@@ -63,6 +71,7 @@ class GenerateRequest:
     tool_constraints: ToolConstraints | None = None
     output_format: OutputFormat = field(default_factory=TextFormat)
     json_policy: JsonPolicy = JsonPolicy()
+    reports: ReportOptions = ReportOptions()
     sampling: SamplingOptions = SamplingOptions()
     reasoning: ReasoningOptions = ReasoningOptions()
     max_tokens: int | None = None

@@ -66,7 +66,14 @@ def _row(
     params, position = sequence.request.sampling, sequence.num_output_tokens + len(before)
     penalties = sequence.penalties
     if penalties is None:
-        return SamplingRow(params=params, position=position, vocab_size=vocab_size, mask=mask, draft=following)
+        return SamplingRow(
+            params=params,
+            position=position,
+            vocab_size=vocab_size,
+            mask=mask,
+            draft=following,
+            trace=sequence.request.trace,
+        )
     if before:
         penalties = penalties.after(before)
     return SamplingRow(
@@ -77,4 +84,5 @@ def _row(
         draft=following,
         output_counts=penalties.output_counts,
         seen=penalties.seen,
+        trace=sequence.request.trace,
     )

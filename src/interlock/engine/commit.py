@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from interlock.constraints.providers.base import MatcherError
 from interlock.core.engine import EngineFailure, EngineFinishReason, TokenLogprob
+from interlock.core.trace import TokenTrace
 from interlock.engine.sequence import Sequence
 from interlock.errors import CATALOG
 from interlock.sampling.base import Choice
@@ -23,6 +24,7 @@ class Committed:
     finish_reason: EngineFinishReason | None = None
     is_accepting: bool | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    trace: tuple[TokenTrace, ...] = ()
 
 
 @dataclass(slots=True)
@@ -63,17 +65,19 @@ def commit_choices(
             progress.failure = EngineFailure(code=choice.error, message=CATALOG[choice.error].meaning)
             progress.is_tainted = True
             break
-        _add(progress, sequence, choice.token_id, model_stop_ids, choice.logprob)
-        if progress.is_over or index == len(draft) or choice.token_id != draft[index]:
+        is_draft = index < len(draft) and choice.token_id == draft[index]
+        _add(progress, sequence, choice.token_id, model_stop_ids, choice.logprob, _traced(choice, is_draft))
+        if progress.is_over or not is_draft:
             break
         progress.num_accepted += 1
     return progress
 
 
 def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozenset[int]) -> None:
-    """Commit what the constraint leaves no choice about. Nothing where log probabilities are asked, which need logits."""
-    constraint = sequence.constraint
-    if constraint is None or sequence.request.sampling.logprobs is not None:
+    """Commit what the constraint leaves no choice about. Nothing where log probabilities or a trace are asked, which
+    need logits."""
+    constraint, request = sequence.constraint, sequence.request
+    if constraint is None or request.sampling.logprobs is not None or request.trace:
         return
     while not progress.is_over and progress.num_forced < MAX_FORCED_TOKENS:
         try:
@@ -96,7 +100,14 @@ def merged(parts: Seq[Committed]) -> Committed:
         finish_reason=parts[-1].finish_reason,
         is_accepting=parts[-1].is_accepting,
         logprobs=tuple(logprob for part in parts for logprob in part.logprobs),
+        trace=tuple(trace for part in parts for trace in part.trace),
     )
+
+
+def _traced(choice: Choice, is_draft: bool) -> TokenTrace | None:
+    if choice.trace is None or not is_draft:
+        return choice.trace
+    return replace(choice.trace, source="draft")
 
 
 def _add(
@@ -105,9 +116,13 @@ def _add(
     token_id: int,
     model_stop_ids: frozenset[int],
     logprob: TokenLogprob | None = None,
+    trace: TokenTrace | None = None,
 ) -> None:
     try:
-        progress.parts.append(_commit(sequence, token_id, model_stop_ids, logprob))
+        committed = _commit(sequence, token_id, model_stop_ids, logprob)
+        if trace is not None and committed.token_ids:
+            committed = replace(committed, trace=(trace,))
+        progress.parts.append(committed)
     except MatcherError as error:
         progress.failure = EngineFailure(code="matcher_failed", message=str(error))
 

@@ -13,13 +13,16 @@ from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
 from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
+from interlock.core.timings import RequestTimings
 from interlock.core.tokenizer import Vocabulary
+from interlock.engine.admission import check_request
 from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged
 from interlock.engine.drafting.speculator import Speculator
 from interlock.engine.execution import Block, Execution
 from interlock.engine.kv_cache_manager import KVCacheManager
 from interlock.engine.pace import PrefillPace
 from interlock.engine.quarantine import Quarantine
+from interlock.engine.request_meter import RequestMeter
 from interlock.engine.resume import resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
 from interlock.engine.sequence import Sequence, SequenceStatus
@@ -98,7 +101,9 @@ class EngineCore:
     def submit(self, request: EngineRequest) -> None:
         """Take a request. Raises ``InterlockError``: ``overloaded``, ``context_length_exceeded``,
         ``invalid_value``."""
-        self._check_request(request)
+        if request.request_id in self._sequences:
+            raise InterlockError("invalid_value", f"request id {request.request_id!r} is in use")
+        check_request(request, context_tokens=self._context_tokens, vocab_size=self._vocabulary.size)
         sequence = self._new_sequence(request)
         self._scheduler.add(sequence)
         self._stats.num_resumed += bool(request.resume_ids)
@@ -168,28 +173,12 @@ class EngineCore:
 
     def stats(self) -> EngineStats:
         """Counters since the start, and what is running now."""
-        grammars = self._compiler.stats()
-        unfinished = self._sequences.values()
-        return EngineStats(
+        return self._stats.snapshot(
+            self._sequences.values(),
+            self._compiler.stats(),
             num_waiting=self._scheduler.num_waiting,
             num_running=self._scheduler.num_running,
             num_slots=self._runner.info.num_slots,
-            num_steps=self._stats.num_steps,
-            num_prompt_tokens=self._stats.num_prompt_tokens,
-            num_cached_tokens=self._stats.num_cached_tokens
-            + sum(one.num_cached_tokens or 0 for one in unfinished),
-            num_generated_tokens=self._stats.num_generated_tokens,
-            num_forced_tokens=self._stats.num_forced_tokens,
-            num_draft_tokens=self._stats.num_draft_tokens,
-            num_accepted_tokens=self._stats.num_accepted_tokens,
-            num_preempted=self._stats.num_preempted + sum(one.num_preemptions for one in unfinished),
-            num_resumed=self._stats.num_resumed,
-            num_grammar_compiles=grammars.num_compiles,
-            num_grammar_cache_hits=grammars.num_hits,
-            grammar_cache_bytes=grammars.cache_bytes,
-            step_s=self._stats.step_s,
-            forward_s=self._stats.forward_s,
-            mask_s=self._stats.mask_s,
         )
 
     # ---- requests in
@@ -208,23 +197,6 @@ class EngineCore:
             fairness_tokens=self._config.fairness_tokens,
         )
 
-    def _check_request(self, request: EngineRequest) -> None:
-        num_prompt_tokens, context_tokens = len(request.prompt_ids), self._context_tokens
-        if request.request_id in self._sequences:
-            raise InterlockError("invalid_value", f"request id {request.request_id!r} is in use")
-        if num_prompt_tokens == 0 or request.max_tokens < 1:
-            raise InterlockError("invalid_value", "a request needs a prompt and room for one token")
-        if num_prompt_tokens >= context_tokens:
-            raise InterlockError(
-                "context_length_exceeded",
-                f"the prompt has {num_prompt_tokens} tokens; the context holds {context_tokens} with the output",
-            )
-        ids = request.prompt_ids + request.resume_ids
-        if min(ids) < 0 or max(ids) >= self._vocabulary.size:
-            raise InterlockError("invalid_value", f"token ids must be in 0..{self._vocabulary.size - 1}")
-        if len(request.resume_ids) >= min(request.max_tokens, context_tokens - num_prompt_tokens):
-            raise InterlockError("invalid_value", "a request that is resumed needs room for one more token")
-
     def _new_sequence(self, request: EngineRequest) -> Sequence:
         self._num_arrivals += 1
         sequence = Sequence(
@@ -232,6 +204,7 @@ class EngineCore:
             arrival=self._num_arrivals,
             max_output_tokens=min(request.max_tokens, self._context_tokens - len(request.prompt_ids)),
             deadline=None if request.deadline_s is None else self._clock() + request.deadline_s,
+            meter=RequestMeter(submitted_at=self._clock()),
         )
         if request.constraint is not None:
             sequence.status = SequenceStatus.WAITING_FOR_GRAMMAR
@@ -285,7 +258,9 @@ class EngineCore:
     def _compute(self, chunks: list[Chunk]) -> None:
         """One forward pass, and what follows from it for each sequence."""
         drafts = self._drafts(chunks)
-        started = time.perf_counter()
+        now, mask_s, started = self._clock(), self._stats.mask_s, time.perf_counter()
+        for chunk in chunks:
+            chunk.sequence.meter.passes(now)
         try:
             blocks = self._execution.run(chunks, drafts)
         except ForwardError as error:
@@ -293,9 +268,16 @@ class EngineCore:
             return
         seconds = time.perf_counter() - started
         self._pace.observe(sum(chunk.num_tokens for chunk in chunks), seconds)
+        self._share_mask_s(blocks, self._stats.mask_s - mask_s)
         num_accepted = [self._commit(block) for block in blocks]
         if self._speculator is not None:
             self._speculator.observe(chunks, blocks, num_accepted, seconds)
+
+    def _share_mask_s(self, blocks: list[Block], seconds: float) -> None:
+        """Each row of a constraint costs about the same."""
+        owners = [block.sequence for block in blocks if block.sequence.constraint is not None]
+        for owner in owners:
+            owner.meter.mask_s += seconds / len(owners)
 
     def _drafts(self, chunks: list[Chunk]) -> list[list[int]]:
         """What to compute behind each chunk on the chance that it is chosen."""
@@ -320,6 +302,10 @@ class EngineCore:
             if progress.num_accepted < len(block.draft):
                 self._scheduler.cut(sequence, num_tokens)
             sequence.num_computed_tokens = num_tokens
+        sequence.meter.num_drafted += len(block.draft)
+        sequence.meter.num_accepted += progress.num_accepted
+        if progress.num_tokens:
+            sequence.meter.chose(self._clock())
         self._advance(sequence, progress)
         return progress.num_accepted
 
@@ -331,6 +317,7 @@ class EngineCore:
         sequence.num_new_tokens = max(1, num_tokens)
         self._stats.num_generated_tokens += num_tokens
         self._stats.num_forced_tokens += progress.num_forced
+        sequence.meter.num_forced += progress.num_forced
         self._stats.num_accepted_tokens += progress.num_accepted
         parts = progress.parts
         if not sequence.request.report_accepting and len(parts) > 1:
@@ -380,12 +367,19 @@ class EngineCore:
                 request_id=sequence.request_id,
                 token_ids=committed.token_ids,
                 logprobs=committed.logprobs,
+                trace=committed.trace,
+                timings=None if committed.finish_reason is None else self._timings(sequence),
                 finish_reason=committed.finish_reason,
                 failure=failure,
                 is_accepting=committed.is_accepting,
                 num_prompt_tokens=sequence.num_prompt_tokens,
                 num_cached_tokens=sequence.num_cached_tokens or 0,
             )
+        )
+
+    def _timings(self, sequence: Sequence) -> RequestTimings:
+        return sequence.meter.timings(
+            self._clock(), num_vetoed=sequence.num_vetoed, num_preempted=sequence.num_preemptions
         )
 
     def _emitted(self) -> list[EngineOutput]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from interlock.core.engine import EngineRequest
 from interlock.engine.draft_rates import Rates
 from interlock.engine.penalties import PenaltyState
+from interlock.engine.request_meter import RequestMeter
 
 if TYPE_CHECKING:
     from interlock.constraints.state import ConstraintState
@@ -39,6 +40,7 @@ class Sequence:
     num_cached_tokens: prompt tokens that were in the cache already when it first ran, ``None`` before that.
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
+    meter: its times and counts.
     draft_rates: how often each method of guessing ahead was right here, by its name.
     """
 
@@ -56,6 +58,7 @@ class Sequence:
     num_cached_tokens: int | None = None
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
+    meter: RequestMeter = field(default_factory=RequestMeter)
     draft_rates: dict[str, Rates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,6 +83,11 @@ class Sequence:
     def num_pending_tokens(self) -> int:
         """Tokens not yet in the cache."""
         return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def num_vetoed(self) -> int:
+        """Tokens that guards took out of its masks."""
+        return 0 if self.constraint is None else self.constraint.num_vetoed
 
     @property
     def is_decoding(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from interlock.constraints.compiler import CompilerStats
+from interlock.core.engine import EngineStats
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
 
@@ -26,6 +28,7 @@ class StepStats:
     num_accepted_tokens: int = 0
     num_preempted: int = 0
     num_resumed: int = 0
+    num_vetoed: int = 0
     step_s: float = 0.0
     forward_s: float = 0.0
     mask_s: float = 0.0
@@ -50,3 +53,36 @@ class StepStats:
         """A request has ended."""
         self.num_cached_tokens += sequence.num_cached_tokens or 0
         self.num_preempted += sequence.num_preemptions
+        self.num_vetoed += sequence.num_vetoed
+
+    def snapshot(
+        self,
+        unfinished: Collection[Sequence],
+        grammars: CompilerStats,
+        *,
+        num_waiting: int,
+        num_running: int,
+        num_slots: int,
+    ) -> EngineStats:
+        """With what the ``unfinished`` have counted so far."""
+        return EngineStats(
+            num_waiting=num_waiting,
+            num_running=num_running,
+            num_slots=num_slots,
+            num_steps=self.num_steps,
+            num_prompt_tokens=self.num_prompt_tokens,
+            num_cached_tokens=self.num_cached_tokens + sum(one.num_cached_tokens or 0 for one in unfinished),
+            num_generated_tokens=self.num_generated_tokens,
+            num_forced_tokens=self.num_forced_tokens,
+            num_draft_tokens=self.num_draft_tokens,
+            num_accepted_tokens=self.num_accepted_tokens,
+            num_vetoed_tokens=self.num_vetoed + sum(one.num_vetoed for one in unfinished),
+            num_preempted=self.num_preempted + sum(one.num_preemptions for one in unfinished),
+            num_resumed=self.num_resumed,
+            num_grammar_compiles=grammars.num_compiles,
+            num_grammar_cache_hits=grammars.num_hits,
+            grammar_cache_bytes=grammars.cache_bytes,
+            step_s=self.step_s,
+            forward_s=self.forward_s,
+            mask_s=self.mask_s,
+        )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from interlock.core.engine import TokenLogprob
 from interlock.core.sampling import SamplingParams
+from interlock.core.trace import TokenTrace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class SamplingRow:
     output_counts: id -> times generated so far (frequency and presence penalty).
     draft: the id that stands behind this row in the batch as a guess; the next row is looked at only if this id is
         chosen. ``None``: there is none.
+    trace: fill ``Choice.trace``.
     seen: ids in prompt or output (repetition penalty), int32 [n], no duplicates; ``None`` if not needed.
     """
 
@@ -34,6 +36,7 @@ class SamplingRow:
     output_counts: Mapping[int, int] = field(default_factory=dict)
     seen: NDArray[np.int32] | None = None
     draft: int | None = None
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +47,5 @@ class Choice:
 
     token_id: int
     logprob: TokenLogprob | None = None
+    trace: TokenTrace | None = None
     error: str | None = None

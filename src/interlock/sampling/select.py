@@ -27,6 +27,7 @@ from interlock.sampling.base import Choice, SamplingRow
 from interlock.sampling.candidates import Candidates, Logits, adjusted, masked
 from interlock.sampling.logprobs import token_logprob
 from interlock.sampling.random import uniform
+from interlock.sampling.trace import token_trace
 from interlock.sampling.truncation import preselected, truncated
 
 # Below this, differences that float32 logits can show are decided anyway, and 1/temperature stays finite.
@@ -42,7 +43,7 @@ def select(logits: Logits, row: SamplingRow) -> Choice:
     """
     values = adjusted(logits, row)
     greedy = row.params.temperature < GREEDY_BELOW
-    if greedy and row.params.logprobs is None:
+    if greedy and row.params.logprobs is None and not row.trace:
         best = _unmasked_argmax(values, row)
         if best is not None:
             return Choice(token_id=best)
@@ -129,9 +130,10 @@ def _last_positive(weights: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) 
 
 
 def _choice(candidates: Candidates, index: int, values: Logits, row: SamplingRow) -> Choice:
+    trace = token_trace(candidates, index, values) if row.trace else None
     if row.params.logprobs is None:
-        return Choice(token_id=candidates.id_at(index))
+        return Choice(token_id=candidates.id_at(index), trace=trace)
     logprob = token_logprob(candidates, index, values, row.params.logprobs)
     if logprob is None:
         return Choice(token_id=-1, error="sampling_failed")
-    return Choice(token_id=logprob.token_id, logprob=logprob)
+    return Choice(token_id=logprob.token_id, logprob=logprob, trace=trace)

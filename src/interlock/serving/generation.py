@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import weakref
 from collections import deque
 from collections.abc import AsyncGenerator
@@ -12,10 +13,12 @@ from typing import Self, cast
 from interlock import log
 from interlock.core.engine import Engine, EngineOutput, EngineRequest
 from interlock.core.events import Event, Finished
+from interlock.core.timings import RequestTimings, describe
 from interlock.core.tools import ToolContext
 from interlock.errors import InterlockError, Problem
 from interlock.metrics import Metrics
 from interlock.serving.in_flight import Ticket
+from interlock.serving.live import LiveRequest
 from interlock.serving.output import OutputProcessor
 from interlock.serving.validity import RelaxedAnswer
 
@@ -37,7 +40,8 @@ class Generation:
     """Events of one request, ending with exactly one ``Finished`` or ``Failed``.
 
     The engine starts at the first read. Everything is freed when the last event has been made, at
-    ``aclose``, or when the object is dropped. notes: what the caller should know about how the request was
+    ``aclose``, or when the object is dropped. compile_s, cache_hit: see ``RequestTimings``. with_timings: say them
+    at the end. model, constraint_kind: for ``LiveRequest``. notes: what the caller should know about how the request was
     read. unenforced: what of its schemas is left out. relaxed: has the answer validated at its end.
     """
 
@@ -54,6 +58,11 @@ class Generation:
         notes: tuple[str, ...] = (),
         unenforced: tuple[Problem, ...] = (),
         relaxed: RelaxedAnswer | None = None,
+        model: str = "",
+        constraint_kind: str = "",
+        compile_s: float = 0.0,
+        cache_hit: bool | None = None,
+        with_timings: bool = False,
     ) -> None:
         self.request_id = request.request_id
         self.num_prompt_tokens = len(request.prompt_ids)
@@ -61,6 +70,12 @@ class Generation:
         self.notes = notes
         self.unenforced = unenforced
         self._relaxed = relaxed
+        self._model = model
+        self._constraint_kind = constraint_kind
+        self._timings = RequestTimings(compile_s=compile_s, cache_hit=cache_hit)
+        self._with_timings = with_timings
+        self._started = time.time()
+        self._first_token_at: float | None = None
         self._engine = engine
         self._request = request
         self._processor = processor
@@ -70,6 +85,7 @@ class Generation:
         self._outputs: AsyncGenerator[EngineOutput, None] | None = None
         self._events: deque[Event] = deque()
         self._is_reading = False
+        self._is_cancelled = False
         self._is_closed = False
         # The collector may run in any thread, tickets belong to the loop.
         self._finalizer = weakref.finalize(self, _release_later, asyncio.get_running_loop(), ticket)
@@ -96,15 +112,35 @@ class Generation:
             self._events.clear()
             await self._close()
 
+    def live(self) -> LiveRequest | None:
+        if self._is_closed:
+            return None
+        first, num_tokens = self._first_token_at, self._processor.usage.completion_tokens
+        seconds = 0.0 if first is None else asyncio.get_running_loop().time() - first
+        return LiveRequest(
+            request_id=self.request_id,
+            model=self._model,
+            phase="waiting" if first is None else "generating",
+            constraint=self._constraint_kind,
+            started=self._started,
+            num_prompt_tokens=self.num_prompt_tokens,
+            num_tokens=num_tokens,
+            tokens_per_s=(num_tokens - 1) / seconds if seconds and num_tokens > 1 else 0.0,
+        )
+
+    async def cancel(self) -> None:
+        self._is_cancelled = True
+        await self._engine.abort(self.request_id)
+
     async def _read(self) -> list[Event]:
         self._is_reading = True
         try:
             async with asyncio.timeout_at(self._clock.deadline + _GRACE_S):
-                output = await anext(self._start(), None)
+                output = await self._next_output()
             if output is None:
                 raise InterlockError("internal_error", "the engine ended a request without saying why")
-            self._observe_first(output)
-            return await self._validated(self._processor.push(output))
+            self._observe(output)
+            return await self._completed(self._processor.push(output))
         except InterlockError as error:
             return [self._processor.fail(error)]
         except TimeoutError:
@@ -115,14 +151,21 @@ class Generation:
         finally:
             self._is_reading = False
 
-    async def _validated(self, events: list[Event]) -> list[Event]:
-        if self._relaxed is None:
-            return events
-        for event in events:
-            self._relaxed.add(event)
+    async def _next_output(self) -> EngineOutput | None:
+        if self._is_cancelled and self._outputs is None:  # before the engine knew of it
+            return EngineOutput(request_id=self.request_id, finish_reason="abort")
+        return await anext(self._start(), None)
+
+    async def _completed(self, events: list[Event]) -> list[Event]:
+        """The last event with what is known only now."""
+        if self._relaxed is not None:
+            for event in events:
+                self._relaxed.add(event)
         match events:
             case [*before, Finished() as finished]:
-                return [*before, replace(finished, validity=await self._relaxed.validity())]
+                validity = None if self._relaxed is None else await self._relaxed.validity()
+                timings = self._timings if self._with_timings else None
+                return [*before, replace(finished, validity=validity, timings=timings)]
         return events
 
     def _start(self) -> AsyncGenerator[EngineOutput, None]:
@@ -133,10 +176,13 @@ class Generation:
             self._outputs = cast("AsyncGenerator[EngineOutput, None]", self._engine.generate(request))
         return self._outputs
 
-    def _observe_first(self, output: EngineOutput) -> None:
-        if output.token_ids and not self._processor.usage.completion_tokens:
-            now = asyncio.get_running_loop().time()
-            self._metrics.first_token_s.observe(now - self._clock.arrival)
+    def _observe(self, output: EngineOutput) -> None:
+        if output.token_ids and self._first_token_at is None:
+            self._first_token_at = asyncio.get_running_loop().time()
+            self._metrics.first_token_s.observe(self._first_token_at - self._clock.arrival)
+        if output.timings is not None:
+            compiled = self._timings
+            self._timings = replace(output.timings, compile_s=compiled.compile_s, cache_hit=compiled.cache_hit)
 
     async def _close(self) -> None:
         if self._is_closed:
@@ -154,7 +200,18 @@ class Generation:
         usage = self._processor.usage
         self._metrics.prompt_tokens.inc(usage.prompt_tokens)
         self._metrics.completion_tokens.inc(usage.completion_tokens)
-        self._metrics.request_s.observe(asyncio.get_running_loop().time() - self._clock.arrival)
+        seconds = asyncio.get_running_loop().time() - self._clock.arrival
+        self._metrics.request_s.observe(seconds)
+        self._metrics.observe_phases(self._timings)
+        _log.info(
+            "request %s ended after %.3f s: %d prompt tokens (%d cached), %d generated; %s",
+            self.request_id,
+            seconds,
+            usage.prompt_tokens,
+            usage.cached_tokens,
+            usage.completion_tokens,
+            describe(self._timings),
+        )
 
 
 def timed_out() -> InterlockError:

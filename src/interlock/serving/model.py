@@ -27,6 +27,10 @@ class Lowerer(Protocol):
         """Lower and try out ``spec``. documents: schemas that references may name, for this call. Raises the ``InterlockError`` a client should see."""
         ...
 
+    def is_cached(self, spec: ConstraintSpec) -> bool:
+        """``lower`` would answer at once."""
+        ...
+
     async def check(
         self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
     ) -> dict[str, Any]:

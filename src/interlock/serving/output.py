@@ -26,10 +26,12 @@ from interlock.core.events import (
     ParserEvent,
     ReasoningDelta,
     TextDelta,
+    TokenTraced,
     ToolCallEnd,
     ToolCallStart,
 )
 from interlock.core.tokenizer import Vocabulary
+from interlock.core.trace import TokenTrace
 from interlock.core.usage import Usage
 from interlock.errors import CATALOG, InterlockError
 from interlock.families.wire.parse import StreamParser
@@ -65,6 +67,7 @@ class OutputProcessor:
     def __init__(self, rules: OutputRules, vocabulary: Vocabulary, parser: StreamParser | PlainText) -> None:
         self._rules = rules
         self._parser = parser
+        self._tokens = vocabulary.tokens
         self._detokenizer = Detokenizer(vocabulary)
         self._stops = StopStrings(rules.stop)
         self._stop_string: str | None = None
@@ -113,6 +116,8 @@ class OutputProcessor:
         self._prompt_tokens = output.num_prompt_tokens or self._prompt_tokens
         self._cached_tokens = output.num_cached_tokens or self._cached_tokens
         for at, token_id in enumerate(output.token_ids):
+            if output.trace:
+                self._events.append(self._traced(output.trace[at]))
             self._push_token(token_id, output.logprobs[at] if output.logprobs else None)
             if self._stopped:
                 return self._finish_at_stop()
@@ -136,6 +141,9 @@ class OutputProcessor:
         in_answer = not (in_reasoning or was_in_call or self._parser.in_call or self._num_calls)
         if score is not None and in_answer and token_id not in self._rules.silent_ids:
             self._scores.add(score, start, self._fed)
+
+    def _traced(self, trace: TokenTrace) -> TokenTraced:
+        return TokenTraced(trace=trace, spellings={one: self._tokens[one] for one in trace.ids})
 
     def _push_text(self, text: str) -> None:
         for piece in text if self._one_by_one else (text,):

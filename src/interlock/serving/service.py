@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,7 @@ from interlock.resolve.resolve import Resolved, resolve
 from interlock.serving.generation import Clock, Generation, timed_out
 from interlock.serving.in_flight import InFlight
 from interlock.serving.lifecycle import Lifecycle
+from interlock.serving.live import LiveRequests
 from interlock.serving.model import ServedModel
 from interlock.serving.output import OutputProcessor, OutputRules
 from interlock.serving.plain_text import PlainText
@@ -31,7 +33,7 @@ _LARGE_REQUEST = 50_000
 
 
 class GenerationService:
-    """One model's requests. ``lifecycle`` starts and stops what they run on."""
+    """One model's requests. ``lifecycle`` starts and stops what they run on, ``live`` knows those that run."""
 
     def __init__(self, model: ServedModel, metrics: Metrics, http: HttpConfig) -> None:
         self._model = model
@@ -39,6 +41,7 @@ class GenerationService:
         self._timeout_s = http.request_timeout_s
         self._special_tokens = {token_id: text for text, token_id in model.tokenizer.special_tokens.items()}
         self._silent_ids = _silent_ids(model)
+        self.live = LiveRequests()
         self.lifecycle = Lifecycle(
             model.engine, model.compile_pool, InFlight(http.max_concurrent, metrics.in_flight), http.drain_s
         )
@@ -59,8 +62,8 @@ class GenerationService:
             clock = self._clock(request)
             async with asyncio.timeout_at(clock.deadline):
                 resolved = await self._resolve(request)
-                constraint = await self._prepare(resolved.spec)
-            return Generation(
+                compile_s, cache_hit, constraint = await self._prepare(resolved.spec)
+            generation = Generation(
                 engine=self._model.engine,
                 request=replace(resolved.engine_request, constraint=constraint),
                 processor=self._processor(resolved),
@@ -71,7 +74,14 @@ class GenerationService:
                 notes=self._notes(resolved, constraint),
                 unenforced=() if constraint is None else constraint.unenforced,
                 relaxed=self._relaxed(resolved.spec),
+                model=request.model,
+                constraint_kind="" if constraint is None else resolved.constraint_kind,
+                compile_s=compile_s,
+                cache_hit=cache_hit,
+                with_timings=request.reports.timings,
             )
+            self.live.add(generation)
+            return generation
         except TimeoutError:
             ticket.release()
             raise timed_out() from None
@@ -120,12 +130,17 @@ class GenerationService:
             return await asyncio.to_thread(resolve, request, profile)
         return resolve(request, profile)
 
-    async def _prepare(self, spec: ConstraintSpec | None) -> LoweredConstraint | None:
+    async def _prepare(
+        self, spec: ConstraintSpec | None
+    ) -> tuple[float, bool | None, LoweredConstraint | None]:
+        """Seconds that it took, whether the lowered constraint was there already, and the constraint."""
         if spec is None:
-            return None
+            return 0.0, None, None
+        started = time.perf_counter()
+        cache_hit = self._model.compile_pool.is_cached(spec)
         constraint = await self._model.compile_pool.lower(spec)
         await self._model.engine.prepare(constraint)
-        return constraint
+        return time.perf_counter() - started, cache_hit, constraint
 
     def _relaxed(self, spec: ConstraintSpec | None) -> RelaxedAnswer | None:
         schemas = relaxed_schemas(spec)

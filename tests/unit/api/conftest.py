@@ -169,6 +169,9 @@ class Pool:
     async def validate(self, pairs: Sequence[tuple[str, str]]) -> tuple[bool | None, ...]:
         return (True,) * len(pairs)
 
+    def is_cached(self, spec: ConstraintSpec) -> bool:
+        return False
+
     async def lower(
         self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
     ) -> LoweredConstraint:

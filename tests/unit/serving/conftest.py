@@ -54,6 +54,9 @@ class FakePool:
     async def stop(self) -> None:
         self.running = False
 
+    def is_cached(self, spec: ConstraintSpec) -> bool:
+        return False
+
     async def lower(
         self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
     ) -> LoweredConstraint:

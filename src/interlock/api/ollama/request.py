@@ -21,7 +21,7 @@ from interlock.api.ollama.wire import (
 )
 from interlock.api.openai.tools import read_tools
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, read_stop, validated
+from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
 from interlock.api.schemas import schema_text
 from interlock.core.messages import Message, ToolCall
 from interlock.core.output_format import JsonObjectFormat, JsonSchemaFormat, OutputFormat, TextFormat
@@ -99,6 +99,7 @@ def _call(wire: WireRequest, request_id: str, **fields: Any) -> OllamaCall:
         model=model_name(wire.model),
         output_format=_format(wire.format),
         json_policy=read_json_policy(wire.interlock),
+        reports=read_reports(wire.interlock, has_trace=False),
         sampling=SamplingOptions(
             temperature=options.temperature,
             top_p=options.top_p,

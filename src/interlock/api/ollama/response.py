@@ -79,7 +79,7 @@ class OllamaHead:
             "prompt_eval_duration": 0,
             "eval_count": finished.usage.completion_tokens,
             "eval_duration": duration,
-            **report(generation, cut_calls, finished.validity),
+            **report(generation, cut_calls, finished.validity, finished.timings),
         }
 
 

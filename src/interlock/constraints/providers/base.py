@@ -49,6 +49,11 @@ class Matcher(Protocol):
         """Why the matcher failed, or ``None``."""
         ...
 
+    @property
+    def num_vetoed(self) -> int:
+        """Tokens that guards took out of the masks so far; 0 without guards. Readable at any time."""
+        ...
+
     def fill(self, row: Row) -> None:
         """Write the mask of legal next tokens into ``row`` (length ceil(vocab/32); tail bits zero). Does
         not change state. Raises ``MatcherError`` if a limit of the grammar engine is hit."""

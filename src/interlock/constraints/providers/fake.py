@@ -69,6 +69,8 @@ class FakeGrammar:
 class FakeMatcher:
     """One sequence: the ids accepted so far, a stop id included."""
 
+    num_vetoed = 0
+
     def __init__(self, answers: frozenset[_Answer], stop_ids: frozenset[int], accepted: _Answer) -> None:
         self._answers = answers
         self._stop_ids = stop_ids

@@ -112,6 +112,8 @@ class LLGuidanceGrammar:
 class LLGuidanceMatcher:
     """One sequence. Stop ids are handled here, so that all of them behave alike and rollback is exact."""
 
+    num_vetoed = 0
+
     def __init__(
         self,
         native: Any,

@@ -61,6 +61,8 @@ class XGrammarGrammar:
 class XGrammarMatcher:
     """See ``Matcher``. accepted: the tokens so far."""
 
+    num_vetoed = 0
+
     def __init__(self, native: Any, tokenizer: Tokenizer, accepted: list[int]) -> None:
         self._native = native
         self._tokenizer = tokenizer

@@ -18,7 +18,7 @@ from interlock.api.anthropic.messages.wire import (
 from interlock.api.fields import ignored, ignored_header, refuse_unsupported, unsupported
 from interlock.api.json_body import decode_object
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, read_stop, validated
+from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
 from interlock.api.schemas import parameters_text, schema_text
 from interlock.core.output_format import JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest, ReasoningOptions
@@ -104,6 +104,7 @@ def _request(
         tool_constraints=wire.tool_constraints,
         output_format=_output_format(wire),
         json_policy=read_json_policy(wire.interlock),
+        reports=read_reports(wire.interlock, has_trace=False),
         reasoning=_reasoning(wire, max_tokens),
         max_tokens=max_tokens,
     )

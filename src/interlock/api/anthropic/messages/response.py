@@ -27,7 +27,7 @@ async def complete(
             return {
                 **message_object(message_id, model, blocks.content(), usage_object(event.usage)),
                 **ending(event),
-                **report(generation, blocks.cut_call, event.validity),
+                **report(generation, blocks.cut_call, event.validity, event.timings),
             }
         for _ in blocks.take(event):
             pass

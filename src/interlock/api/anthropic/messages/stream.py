@@ -56,7 +56,7 @@ async def _payloads(events: AsyncIterator[Event], generation: Generation) -> Asy
                     "type": "message_delta",
                     "delta": ending(event),
                     "usage": usage_object(usage),
-                    **report(generation, blocks.cut_call, event.validity),
+                    **report(generation, blocks.cut_call, event.validity, event.timings),
                 }
                 yield {"type": "message_stop"}
             case _:

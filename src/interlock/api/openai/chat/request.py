@@ -18,7 +18,7 @@ from interlock.api.openai.generation import (
 )
 from interlock.api.openai.output_format import read_output_format
 from interlock.api.openai.tools import read_tool_choice, read_tools
-from interlock.api.reading import read_json_policy, read_stop, validated
+from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
 from interlock.core.request import GenerateRequest, ReasoningOptions
 from interlock.errors import InterlockError
 from interlock.serving.fan_out import fan_out
@@ -75,6 +75,7 @@ def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) 
         tool_constraints=wire.tool_constraints,
         output_format=read_output_format(wire, max_nesting=max_nesting),
         json_policy=read_json_policy(wire.interlock),
+        reports=read_reports(wire.interlock, has_trace=True),
         sampling=read_sampling(wire, _logprobs(wire)),
         reasoning=_reasoning(wire, kwargs),
         max_tokens=_same(wire, "max_completion_tokens", "max_tokens"),

@@ -32,7 +32,8 @@ async def complete(
             "logprobs": logprobs_object(answer.tokens) if logprobs else None,
             "finish_reason": finished.reason,
         }
-        choices.append({**choice, **remarks(answer.cut_calls(), finished.validity)} if n > 1 else choice)
+        own = remarks(answer.cut_calls(), finished.validity, finished.timings, answer.trace)
+        choices.append({**choice, **own} if n > 1 else choice)
     return head.object(
         "chat.completion",
         choices=choices,
@@ -41,6 +42,8 @@ async def complete(
             generation,
             answers[0][0].cut_calls() if n == 1 else [],
             whole_validity(finished.validity for _, finished in answers),
+            answers[0][1].timings if n == 1 else None,
+            answers[0][0].trace if n == 1 else (),
         ),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from interlock import log
-from interlock.api.answer import report
+from interlock.api.answer import remarks, report, trace_object
 from interlock.api.context import Generation, ReasoningField
 from interlock.api.errors import error_body, internal_error
 from interlock.api.openai.chat.response import logprobs_object
@@ -24,6 +24,7 @@ from interlock.core.events import (
     ScoredToken,
     TextDelta,
     TokenLogprobs,
+    TokenTraced,
     ToolCallArguments,
     ToolCallEnd,
     ToolCallStart,
@@ -76,8 +77,11 @@ class _Choice:
 
     def payloads(self, event: Event, generation: Generation) -> list[dict[str, Any]]:
         match event:
-            case Finished(reason=reason, validity=validity):
-                return [{**self.delta({}, reason), **report(generation, self._open_calls, validity)}]
+            case Finished(reason=reason, validity=validity, timings=timings):
+                told = report(generation, self._open_calls, validity, timings)
+                return [{**self.delta({}, reason), **told}]
+            case TokenTraced():
+                return [self._traced(event)]
             case Failed(error=error):
                 return [error_body(error)]
             case ToolCallEnd(index=index):
@@ -97,6 +101,11 @@ class _Choice:
             "finish_reason": finish_reason,
         }
         return self._head.object("chat.completion.chunk", choices=[choice], **self._extra)
+
+    def _traced(self, event: TokenTraced) -> dict[str, Any]:
+        choice = {"index": self._index, "delta": {}, "logprobs": None, "finish_reason": None}
+        told = remarks([], None, trace=[trace_object(event)])
+        return self._head.object("chat.completion.chunk", choices=[choice], **self._extra, **told)
 
     def _delta_of(
         self, event: TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments

@@ -31,13 +31,20 @@ async def complete(
         echoed = echo(call, index, decode)
         logprobs = logprobs_object(answer.tokens, len(echoed)) if call.logprobs else None
         choice = choice_object(index, echoed + answer.text, logprobs, finished.reason)
-        choices.append({**choice, **remarks([], finished.validity)} if len(call.requests) > 1 else choice)
+        own = remarks([], finished.validity, finished.timings, answer.trace)
+        choices.append({**choice, **own} if len(answers) > 1 else choice)
     usages = [finished.usage for _, finished in answers]
     return head.object(
         "text_completion",
         choices=choices,
         usage=sum_usage(usages, call.n),
-        **report(generation, [], whole_validity(finished.validity for _, finished in answers)),
+        **report(
+            generation,
+            [],
+            whole_validity(finished.validity for _, finished in answers),
+            answers[0][1].timings if len(answers) == 1 else None,
+            answers[0][0].trace if len(answers) == 1 else (),
+        ),
     )
 
 

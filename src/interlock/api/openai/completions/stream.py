@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from interlock import log
-from interlock.api.answer import report
+from interlock.api.answer import remarks, report, trace_object
 from interlock.api.context import Generation
 from interlock.api.errors import error_body, internal_error
 from interlock.api.openai.completions.request import CompletionsCall
@@ -19,7 +19,7 @@ from interlock.api.openai.completions.response import (
 )
 from interlock.api.openai.head import Head
 from interlock.api.sse import DONE, encode
-from interlock.core.events import Event, Failed, Finished, ScoredToken, TextDelta, TokenLogprobs
+from interlock.core.events import Event, Failed, Finished, ScoredToken, TextDelta, TokenLogprobs, TokenTraced
 from interlock.core.usage import Usage
 
 _LOG = log.get(__name__)
@@ -46,9 +46,12 @@ async def stream_chunks(
             match event:
                 case Failed(error=error):
                     yield encode(error_body(error))
-                case Finished(reason=reason, usage=usage, validity=validity):
+                case Finished(reason=reason, usage=usage):
                     usages[index] = usage
-                    yield encode({**choices[index].chunk("", reason), **report(generation, [], validity)})
+                    told = report(generation, [], event.validity, event.timings)
+                    yield encode({**choices[index].chunk("", reason), **told})
+                case TokenTraced():
+                    yield encode(choices[index].traced(event))
                 case TokenLogprobs(tokens=tokens):
                     choices[index].tokens.extend(tokens)
                 case TextDelta(text=text):
@@ -71,6 +74,11 @@ class _Choice:
         self._head = head
         self._extra = extra
         self._offset = 0
+
+    def traced(self, event: TokenTraced) -> dict[str, Any]:
+        choice = choice_object(self._index, "", None, None)
+        told = remarks([], None, trace=[trace_object(event)])
+        return self._head.object("text_completion", choices=[choice], **self._extra, **told)
 
     def chunk(self, text: str, reason: str | None = None) -> dict[str, Any]:
         tokens, self.tokens = self.tokens, []

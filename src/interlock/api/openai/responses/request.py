@@ -25,7 +25,7 @@ from interlock.api.openai.responses.wire import (
 )
 from interlock.api.openai.tools import read_tool_choice
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, validated
+from interlock.api.reading import read_json_policy, read_reports, validated
 from interlock.api.schemas import schema_text
 from interlock.core.messages import Message
 from interlock.core.output_format import JsonObjectFormat, JsonSchemaFormat, OutputFormat, TextFormat
@@ -114,6 +114,7 @@ def _generate_request(
         tool_constraints=wire.tool_constraints,
         output_format=_output_format(wire.text.format if wire.text is not None else None),
         json_policy=read_json_policy(wire.interlock),
+        reports=read_reports(wire.interlock, has_trace=False),
         sampling=SamplingOptions(
             temperature=wire.temperature,
             top_p=wire.top_p,

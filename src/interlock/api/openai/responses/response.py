@@ -87,7 +87,11 @@ class ResponseHead:
         status = "incomplete" if finished.reason == "length" else "completed"
         usage = usage_object(finished.usage)
         return self.object(
-            status, output.items, usage=usage, **fields, **report(generation, [], finished.validity)
+            status,
+            output.items,
+            usage=usage,
+            **fields,
+            **report(generation, [], finished.validity, finished.timings),
         )
 
     def failed(self, output: Output, error: InterlockError) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class GuardedMatcher:
         self._vocabulary = vocabulary
         self._states = [turn.start()]  # one for each accepted token, the start first
         self._error: str | None = None
+        self.num_vetoed = 0
 
     @property
     def error(self) -> str | None:
@@ -89,6 +90,7 @@ class GuardedMatcher:
         for number in numbers:
             if self._repeats(tokens[number], known):
                 _clear(row, number)
+                self.num_vetoed += 1
 
     def _string_ends(self, row: Row, state: State) -> list[int]:
         """The tokens that end a string and might repeat something by that, or by what they have behind it."""
