@@ -1,4 +1,4 @@
-"""What a validator said of a relaxed answer is in the object ``interlock`` of every dialect, streamed or not."""
+"""What is told of an answer is in the object ``interlock`` of every dialect, streamed or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from interlock.api.scripted import USAGE, call
-from interlock.core.events import Finished, TextDelta, Validity
+from interlock.core.events import Finished, TextDelta, TokenTraced, Validity
+from interlock.core.timings import RequestTimings
+from interlock.core.trace import TokenTrace
 from interlock.errors import Problem
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
@@ -21,6 +23,17 @@ BODIES: dict[str, dict[str, Any]] = {
     "/api/chat": {"messages": MESSAGES},
     "/api/generate": {"prompt": "x"},
 }
+TRACED = ("/v1/chat/completions", "/v1/completions")
+TRACE = TokenTrace(
+    token_id=1,
+    source="draft",
+    probability=0.25,
+    wanted=2,
+    wanted_probability=0.5,
+    num_allowed=3,
+    allowed=((1, 0.25),),
+    removed=0.125,
+)
 
 
 def answer(validity: Validity) -> list[Any]:
@@ -70,3 +83,52 @@ async def test_each_call_and_each_answer_has_its_own(api) -> None:
 )
 def test_one_doubt_is_a_doubt_about_all_of_it(parts: tuple[bool | None, ...], whole: bool | None) -> None:
     assert Validity(answer=parts).valid is whole
+
+
+def reported(_: Any) -> list[Any]:
+    return [
+        TokenTraced(trace=TRACE, spellings={1: b"x", 2: b"\xff"}),
+        TextDelta(text="x"),
+        Finished(reason="stop", usage=USAGE, timings=RequestTimings(queue_s=0.5, num_forced=3)),
+    ]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", BODIES)
+async def test_timings_come_with_the_last_object(api, path: str, stream: bool) -> None:
+    api.service.answer = lambda request: reported(request)[1:]
+    body = {"model": "scripted", "stream": stream, "interlock": {"timings": True}, **BODIES[path]}
+    response = await api.client.post(path, json=body)
+    assert api.service.requests[0].reports.timings
+    (told,) = [told for item in objects(response.text) if (told := remarks(item))]
+    assert (told["timings"]["queue_s"], told["timings"]["num_forced"]) == (0.5, 3)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", TRACED)
+async def test_a_trace_is_in_the_answer_and_runs_with_a_stream(api, path: str, stream: bool) -> None:
+    api.service.answer = reported
+    body = {"model": "scripted", "stream": stream, "interlock": {"trace": True}, **BODIES[path]}
+    response = await api.client.post(path, json=body)
+    told = [told for item in objects(response.text) if (told := remarks(item))]
+    assert len(told) == 1 + stream  # a stream tells the timings at its end
+    (trace,) = told[0]["trace"]
+    assert trace == {
+        "id": 1,
+        "token": "x",
+        "bytes": [120],
+        "probability": 0.25,
+        "source": "draft",
+        "wanted": {"id": 2, "token": "\ufffd", "bytes": [255], "probability": 0.5},
+        "num_allowed": 3,
+        "allowed": [{"id": 1, "token": "x", "bytes": [120], "probability": 0.25}],
+        "removed": 0.125,
+    }
+
+
+@pytest.mark.parametrize("path", sorted(set(BODIES) - set(TRACED)))
+async def test_a_trace_is_refused_where_an_answer_has_no_room_for_it(api, path: str) -> None:
+    body = {"model": "scripted", "interlock": {"trace": True}, **BODIES[path]}
+    response = await api.client.post(path, json=body)
+    assert response.status_code == 400
+    assert "interlock.trace" in response.text
