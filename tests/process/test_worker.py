@@ -155,7 +155,7 @@ async def test_a_request_that_kills_workers_dies_alone(tmp_path, monkeypatch):
             sys.exit(main(sys.argv[1:]))
         """)
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     sampling = SamplingParams(temperature=0.0, logit_bias=((1, -100.0),))
     others = [
         make_request(f"r{i}", prompt_ids=(2, 3 + i), max_tokens=600, sampling=sampling) for i in range(6)
@@ -315,7 +315,7 @@ async def test_a_worker_of_another_version_is_refused_and_ended(tmp_path, monkey
             sys.stdin.read()
         """)
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     engine = LocalEngine(CONFIG, worker_module="stray_worker")
     before = {child.pid for child in psutil.Process().children()}
     with pytest.raises(InterlockError, match=reason):
