@@ -8,8 +8,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from interlock.core.timings import RequestTimings
-
 # They would double the number of series only to say when the process started.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -118,8 +116,3 @@ class Metrics:
         )
         self.engine = EngineMetrics()
         self.registry.register(self.engine)
-
-    def observe_phases(self, timings: RequestTimings) -> None:
-        """A request has ended."""
-        for name, histogram in self.phases_s.items():
-            histogram.observe(getattr(timings, f"{name}_s"))

@@ -202,7 +202,8 @@ class Generation:
         self._metrics.completion_tokens.inc(usage.completion_tokens)
         seconds = asyncio.get_running_loop().time() - self._clock.arrival
         self._metrics.request_s.observe(seconds)
-        self._metrics.observe_phases(self._timings)
+        for name, histogram in self._metrics.phases_s.items():
+            histogram.observe(getattr(self._timings, f"{name}_s"))
         _log.info(
             "request %s ended after %.3f s: %d prompt tokens (%d cached), %d generated; %s",
             self.request_id,
