@@ -34,7 +34,7 @@ def tool_requests(description: ModelDescription, count: int, max_tokens: int) ->
 def _request(question: dict[str, Any], description: ModelDescription, max_tokens: int) -> EngineRequest:
     family = registry.choose(description).family
     tokenizer = description.tokenizer
-    tools = tuple(_tool(function) for function in question["function"])
+    tools = tuple(tool_of(function) for function in question["function"])
     messages = [Message(role=turn["role"], content=turn["content"]) for turn in question["question"][0]]
     prompt = PromptRenderer(family, description).render(messages, tools)
     spec = resolve_constraint(
@@ -63,21 +63,21 @@ def _request(question: dict[str, Any], description: ModelDescription, max_tokens
     )
 
 
-def _tool(function: dict[str, Any]) -> Tool:
+def tool_of(function: dict[str, Any]) -> Tool:
     return Tool(
         name=function["name"].replace(".", "_"),
         description=function["description"],
-        parameters=json.dumps(_schema(function["parameters"])),
+        parameters=json.dumps(json_schema(function["parameters"])),
     )
 
 
-def _schema(value: Any) -> Any:
+def json_schema(value: Any) -> Any:
     """The leaderboard's type names as JSON Schema's."""
     if isinstance(value, list):
-        return [_schema(item) for item in value]
+        return [json_schema(item) for item in value]
     if not isinstance(value, dict):
         return value
-    schema = {key: _schema(item) for key, item in value.items() if key != "default"}
+    schema = {key: json_schema(item) for key, item in value.items() if key != "default"}
     if isinstance(schema.get("type"), str) and schema["type"] in _TYPES:
         name = _TYPES[schema.pop("type")]
         return {"type": name, **schema} if name else schema
