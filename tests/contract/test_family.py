@@ -21,7 +21,6 @@ from interlock.constraints.bitmask import num_words
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import Provider
 from interlock.constraints.providers.registry import create_provider
-from interlock.core.argument_syntax import NestedTagArguments
 from interlock.core.constraint import ConstraintSpec
 from interlock.core.events import (
     ParserEvent,
@@ -34,7 +33,6 @@ from interlock.core.events import (
 from interlock.core.output_format import ChoiceFormat, JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import Tool, ToolChoice, ToolContext
-from interlock.errors import InterlockError
 from interlock.families.base import ModelFamily, Thinking
 from interlock.families.registry import FAMILIES
 from interlock.families.wire.constrain import constrain
@@ -195,18 +193,10 @@ def turn_text(family: ModelFamily, calls: list[tuple[str, dict[str, Any]]]) -> s
     return before + spell_calls(syntax, calls) + (answer.turn_close if answer else "")
 
 
-def is_expressible(family: ModelFamily, tokenizer: Tokenizer) -> bool:
-    """Nested tags need their mark to be a token; everything else is constrained in any vocabulary."""
-    syntax = family.tool_calls.arguments
-    return not isinstance(syntax, NestedTagArguments) or syntax.mark in tokenizer.special_tokens
-
-
 def test_what_the_family_writes_is_legal_and_read_back(
     family: ModelFamily, family_tokenizer: Tokenizers
 ) -> None:
     tokenizer = family_tokenizer(family)
-    if not is_expressible(family, tokenizer):
-        return
     provider = create_provider("llguidance", tokenizer)
     thinkings: list[Thinking] = ["none"] if family.reasoning is None else ["optional", "closed"]
     for mode, thinking in itertools.product(("required", "auto"), thinkings):
@@ -240,10 +230,6 @@ def test_whatever_the_grammar_lets_through_keeps_the_contract(
     family: ModelFamily, family_tokenizer: Tokenizers
 ) -> None:
     tokenizer = family_tokenizer(family)
-    if not is_expressible(family, tokenizer):
-        with pytest.raises(InterlockError, match="to be a token of the vocabulary"):
-            lower(spec_for(family, "required", "none", TextFormat(), True), tokenizer.special_tokens)
-        return
     provider = create_provider("llguidance", tokenizer)
     ended = 0
     for mode, parallel, output_format, asked in REQUESTS:

@@ -41,13 +41,14 @@ class ReasoningOptions:
 
     enabled: thinking on or off. effort: the vendor's word for how much (passed to the template).
     budget: most thinking tokens before the closing marker is forced.
-    include: whether the client wants to see the reasoning.
+    include: whether the client wants to see the reasoning. param: the request's field that said ``enabled``.
     """
 
     enabled: bool | None = None
     effort: str | None = None
     budget: int | None = None
     include: bool = True
+    param: str = "enable_thinking"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import json
 import re
 
 from interlock.constraints.lowering import lower
+from interlock.core.argument_syntax import NestedTagArguments
 from interlock.core.events import ToolCallArguments, ToolCallEnd, ToolCallStart
 from interlock.core.messages import Message, ToolCall
 from interlock.core.output_format import TextFormat
@@ -38,6 +39,9 @@ def self_check(family: ModelFamily, tokenizer: Tokenizer, renderer: PromptRender
 def _missing_tokens(family: ModelFamily, tokenizer: Tokenizer) -> str:
     known = tokenizer.special_tokens
     tokens = [token for marker in family.markers() for token in _LOOKS_LIKE_A_TOKEN.findall(marker)]
+    syntax = family.tool_calls.arguments
+    if isinstance(syntax, NestedTagArguments):
+        tokens.append(syntax.mark)
     missing = [token for token in dict.fromkeys(tokens) if token not in known]
     if not missing:
         return ""

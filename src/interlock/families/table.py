@@ -58,7 +58,7 @@ _NOTES = (
     "- Raw text cannot hold its own closing tag. A constrained answer never contains it; an earlier turn that does is",
     "  refused with 400, unless the tag is a token, which text never becomes.",
     "- MiniMax M3: where a value may be a string or an object, only strings and scalars are generated, and of objects and",
-    "  arrays only objects: an empty tag must read back as one thing. Its marker has to be a token of the vocabulary.",
+    "  arrays only objects: an empty tag must read back as one thing.",
     "",
     "## Differences from xgrammar's built-in structural tags",
     "",

@@ -277,8 +277,8 @@ class TestThinking:
         template = templates(name).replace("enable_thinking", "other")
         renderer = PromptRenderer(generic.FAMILY, describe(template))
         with pytest.raises(InterlockError) as caught:
-            renderer.render([user("Hi")], (), ReasoningOptions(enabled=enabled))
-        assert caught.value.code == "unsupported_parameter"
+            renderer.render([user("Hi")], (), ReasoningOptions(enabled=enabled, param="reasoning_effort"))
+        assert (caught.value.code, caught.value.param) == ("unsupported_parameter", "reasoning_effort")
 
     def test_template_variables_pass_through(self, describe: Describe) -> None:
         template = "{{ messages[0].content }}|{{ reasoning_effort }}|{{ style }}"

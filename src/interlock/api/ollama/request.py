@@ -179,4 +179,4 @@ def _format(wire: JsonText | None) -> OutputFormat:
 def _reasoning(think: bool | str | None) -> ReasoningOptions:
     if isinstance(think, str):
         return ReasoningOptions(effort=think)
-    return ReasoningOptions(enabled=think)
+    return ReasoningOptions(enabled=think, param="think")

@@ -129,12 +129,14 @@ def _error(value: JsonValue, problems: tuple[Problem, ...]) -> InterlockError:
     placed = _placed(value, problems)
     first = placed[0]
     where = f" of tool '{value.tool}'" if value.tool else ""
-    at = f" at '{first.pointer}'" if first.pointer else ""
-    keyword = f" '{first.keyword}'" if first.keyword else ""
+    keyword = f"'{first.keyword}'" if first.keyword else ""
+    at = f"at '{first.pointer}'" if first.pointer else ""
+    place = " ".join(filter(None, [keyword, at]))
+    reason = f"{place}: {first.reason}" if place else first.reason
     more = f" (and {len(placed) - 1} more)" if len(placed) > 1 else ""
     return InterlockError(
         "invalid_schema",
-        f"The schema{where} cannot be enforced:{keyword}{at}: {first.reason}{more}.",
+        f"The schema{where} cannot be enforced: {reason}{more}.",
         param=value.origin or None,
         problems=placed,
     )

@@ -96,7 +96,7 @@ class PromptRenderer:
                 "invalid_messages", "the conversation holds JSON that is nested too deeply", param="messages"
             ) from None
         thinking = self._thinking(text)
-        _check_thinking(reasoning.enabled, thinking)
+        _check_thinking(reasoning, thinking)
         ids = self._special.encode(text, seam)
         text = text.replace(seam, "")
         bos = self._tokenizer.vocabulary.bos_id
@@ -148,14 +148,15 @@ class PromptRenderer:
         return "closed" if opened or tail.endswith(format_.close) else "optional"
 
 
-def _check_thinking(enabled: bool | None, thinking: Thinking) -> None:
+def _check_thinking(reasoning: ReasoningOptions, thinking: Thinking) -> None:
+    enabled = reasoning.enabled
     honoured: tuple[Thinking, ...] = ("open", "optional") if enabled else ("closed", "none")
     if enabled is None or thinking in honoured:
         return
     raise InterlockError(
         "unsupported_parameter",
         f"this model's chat template cannot switch thinking {'on' if enabled else 'off'}",
-        param="enable_thinking",
+        param=reasoning.param,
     )
 
 

@@ -40,6 +40,7 @@ TYPED = TaggedArguments(
 )
 BARE = BareKeyArguments('<|"|>')
 NESTED = NestedTagArguments("]<m>[")
+PLAIN = NestedTagArguments("]<n>[")  # no token
 PYTHON = PythonArguments("'")
 
 
@@ -112,6 +113,28 @@ CASES: list[tuple[ArgumentSyntax, dict[str, Any], list[str], list[str]]] = [
         ["]<m>[<a>]<m>[<item>]<m>[<k>5]<m>[</k>]<m>[</item>]<m>[</a>"],
         ["]<m>[<a>]<m>[</a>", "]<m>[<a>]<m>[<item>5]<m>[</item>]<m>[</a>"],
     ),
+    (
+        PLAIN,
+        one(type="string", maxLength=5),
+        ["]<n>[<a>abc]<n>[</a>", "]<n>[<a>]<n>[</a>", "]<n>[<a>]<]]<n>[</a>"],
+        ["]<n>[<a>abcdef]<n>[</a>", "]<n>[<a>]<n>[]<n>[</a>"],
+    ),
+    (
+        PLAIN,
+        one(type=["integer", "null", "string"]),
+        ["]<n>[<a>12]<n>[</a>", "]<n>[<a>null]<n>[</a>", "]<n>[<a>1x]<n>[</a>"],
+        ["]<n>[<a>1.5]<n>[</a>"],
+    ),
+    (
+        PLAIN,
+        one(type=["object", "integer"], additionalProperties={"type": "array", "items": {"type": "number"}}),
+        [
+            "]<n>[<a>]<n>[<k>]<n>[<item>1.5]<n>[</item>]<n>[<item>2]<n>[</item>]<n>[</k>]<n>[</a>",
+            "]<n>[<a>]<n>[</a>",
+            "]<n>[<a>7]<n>[</a>",
+        ],
+        ["]<n>[<a>]<n>[</k>", "]<n>[<a>]<n>[</a></a>", "]<n>[<a>]<n>[</k>]<n>[</a>", "]<n>[<a>7]<n>[<k>"],
+    ),
 ]
 
 
@@ -155,3 +178,10 @@ def test_keys_that_cannot_be_written_are_refused(syntax: ArgumentSyntax, key: st
 def test_strings_that_all_hold_the_closer_are_refused() -> None:
     with pytest.raises(InterlockError, match="free of '</p>'"):
         accepts(LINES, one(const="a</p>"), "")
+
+
+def test_a_refusal_without_a_keyword_reads_as_one_sentence() -> None:
+    with pytest.raises(InterlockError) as caught:
+        accepts(NESTED, {"allOf": [False]}, "")
+    assert "cannot be enforced: " in caught.value.message
+    assert "::" not in caught.value.message

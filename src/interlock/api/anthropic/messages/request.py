@@ -175,6 +175,7 @@ def _reasoning(wire: WireCountRequest, max_tokens: int | None) -> ReasoningOptio
         return ReasoningOptions(effort=effort)
     return ReasoningOptions(
         enabled={"enabled": True, "disabled": False, "adaptive": None}[thinking.type],
+        param="thinking.type",
         effort=effort if thinking.type != "disabled" else None,
         budget=_budget(thinking, max_tokens),
         include=thinking.display != "omitted",

@@ -98,7 +98,7 @@ def _logprobs(wire: WireChatRequest) -> int | None:
 
 def _reasoning(wire: WireChatRequest, kwargs: Mapping[str, Any]) -> ReasoningOptions:
     effort = wire.reasoning_effort
-    enabled = False if effort == "none" else None
+    enabled, field = (False if effort == "none" else None), "reasoning_effort"
     for name in _THINKING_KWARGS:
         value = kwargs.get(name)
         if value is None:
@@ -110,9 +110,10 @@ def _reasoning(wire: WireChatRequest, kwargs: Mapping[str, Any]) -> ReasoningOpt
             raise InterlockError(
                 "conflicting_parameters", f"{param} contradicts another field about thinking", param=param
             )
-        enabled = value
+        enabled, field = value, param
     return ReasoningOptions(
         enabled=enabled,
+        param=field,
         effort=None if effort == "none" else effort,
         budget=_same(wire, "thinking_budget", "thinking_token_budget"),
         include=wire.include_reasoning is not False,

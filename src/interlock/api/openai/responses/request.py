@@ -125,6 +125,7 @@ def _generate_request(
         ),
         reasoning=ReasoningOptions(
             enabled=False if effort == "none" else None,
+            param="reasoning.effort",
             effort=None if effort == "none" else effort,
             budget=wire.thinking_budget,
         ),

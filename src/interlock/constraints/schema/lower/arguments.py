@@ -52,6 +52,8 @@ _READS_AS = {
 _MAY_PAD = '" "?'
 """The engine fails where a number that is an intersection of regexes can only be followed by a special token. A
 blank that readers ignore keeps another way open."""
+_TAG_KEYS = lang.both(TEXT_KEYS, lang.negate(lang.cat(lang.words(["/"]), lang.ANY)))
+"""Keys of nested tags: a slash would close one."""
 _JSON_TYPES: tuple[JsonType, ...] = ("number", "boolean", "null", "object", "array")
 
 
@@ -94,17 +96,18 @@ class TaggedLowering(ValueLowering):
             case _:
                 return self._scalars(_only(scalars, kind))
 
-    def scalar_text(self, scalars: Scalars) -> list[str]:
-        """Terminal expressions of scalars other than strings."""
-        words = [
-            (scalars.null, self.syntax.null),
-            (True in scalars.bools, self.syntax.true),
-            (False in scalars.bools, self.syntax.false),
-        ]
-        found = [word for present, word in words if present]
-        if scalars.numbers:
-            found.append(_number_expression(scalars, self.writer.terminal))
-        return found
+
+def _scalar_texts(scalars: Scalars, values: ValueLowering) -> list[str]:
+    """Terminal expressions of scalars other than strings."""
+    words = [
+        (scalars.null, values.syntax.null),
+        (True in scalars.bools, values.syntax.true),
+        (False in scalars.bools, values.syntax.false),
+    ]
+    found = [word for present, word in words if present]
+    if scalars.numbers:
+        found.append(_number_expression(scalars, values.writer.terminal))
+    return found
 
 
 def _number_expression(scalars: Scalars, name: Callable[[str], str]) -> str:
@@ -166,12 +169,8 @@ class _ParameterPairs(Pairs):
         strings = lang.both(scalars.strings, _unlike(self._read_kinds(keys)))
         found = [] if is_empty(strings) else [self._raw().text(strings)]
         # what may be text as well must end together with it: see the longest lexeme
-        texts = self.values.scalar_text(scalars)
-        (first, symbol), *rest = self.marks(self.tags.value_close)
-        for text in texts:
-            joined = self.writer.terminal(text if symbol else f"({text}) /{literal(first)}/")
-            tail = symbols(self.writer, [(first, symbol), *rest] if symbol else rest)
-            found.append(f"{joined} {tail}".strip())
+        parts = self.marks(self.tags.value_close)
+        found += [_followed(text, parts, self.writer) for text in _scalar_texts(scalars, self.values)]
         nested = [symbol for kind in ("object", "array") for symbol in self.values.json_of(value, kind)]
         found += [f"{symbol} {close}" for symbol in nested]
         return [f"{head} {_choice(found, self.writer)}"]
@@ -198,6 +197,14 @@ class _ParameterPairs(Pairs):
         return " ".join(filter(None, [head, key, tail]))
 
 
+def _followed(text: str, parts: list[tuple[str, str]], writer: Writer) -> str:
+    """The terminal expression ``text`` and what follows it; ordinary text that follows is in one lexeme with it."""
+    (first, symbol), *rest = parts
+    if symbol:
+        return f"{writer.terminal(text)} {symbols(writer, parts)}"
+    return f"{writer.terminal(f'({text}) /{literal(first)}/')} {symbols(writer, rest)}".strip()
+
+
 def _choice(options: list[str], writer: Writer) -> str:
     options = list(dict.fromkeys(options))
     return options[0] if len(options) == 1 else writer.rule(" | ".join(options))
@@ -205,7 +212,10 @@ def _choice(options: list[str], writer: Writer) -> str:
 
 class NestedTagLowering(ValueLowering):
     """Everything is a tag. Where strings and containers are both allowed, only strings and scalars are written, and
-    where objects and arrays are, only objects: an empty tag must read back as one thing."""
+    where objects and arrays are, only objects: an empty tag must read back as one thing.
+
+    The rule of a value goes on to the key of its closing tag: where the mark is ordinary text, a string ends with
+    it in one lexeme."""
 
     def __init__(
         self,
@@ -220,20 +230,20 @@ class NestedTagLowering(ValueLowering):
         super().__init__(algebra, writer, syntax, options, problems)
         self._marks = marks
         self._tags = tags
+        self._leaving = marks(f"{tags.mark}</")
+        self._strings = RawStrings(writer, marks, "", f"{tags.mark}</")
+        self._writable = lang.ANY if any(symbol for _, symbol in self._leaving) else _free_of(tags.mark)
         pairs = _TagPairs(writer, syntax, self.symbol, tags.mark, marks)
-        self._objects = self._outermost = ObjectLowering(
-            algebra, writer, syntax, options, self.symbol, self.recorder, pairs
+        # the outermost object has no closing tag: it is no value
+        self._objects, self._outermost = (
+            ObjectLowering(algebra, writer, syntax, options, self.symbol, self.recorder, pairs)
+            for _ in range(2)
         )
         self._arrays = ArrayLowering(algebra, writer, syntax, options, self._item, self.recorder)
-        if not all(symbol for _, symbol in marks(tags.mark)):
-            raise RefusedError(f"this call format needs {tags.mark!r} to be a token of the vocabulary")
 
     def _item(self, value: Value) -> str:
-        open_, close = (
-            symbols(self.writer, self._marks(f"{self._tags.mark}<{slash}{self._tags.item}>"))
-            for slash in ("", "/")
-        )
-        return f"{open_} {self.symbol(value)} {close}"
+        opening = symbols(self.writer, self._marks(f"{self._tags.mark}<{self._tags.item}>"))
+        return f"{opening} {self.symbol(value)} {symbols(self.writer, [(f'{self._tags.item}>', '')])}"
 
     def _alternatives(self, value: Value) -> list[str]:
         scalars, objects = self.algebra.scalars(value), self.algebra.objects(value)
@@ -241,13 +251,22 @@ class NestedTagLowering(ValueLowering):
         if not _no_strings(scalars):
             beside = {"object": bool(objects), "array": bool(arrays)}
             return self._text(scalars, frozenset(kind for kind, present in beside.items() if present))
-        out = self._scalars(scalars) + [rule for shape in objects for rule in self._objects.lower(shape)]
+        nested = [rule for shape in objects for rule in self._objects.lower(shape)]
         if not objects:
-            out += [self._arrays.lower(shape) for shape in arrays]
-        return list(dict.fromkeys(out))
+            nested = [self._arrays.lower(shape) for shape in arrays]
+        leave = symbols(self.writer, self._leaving)
+        return list(dict.fromkeys([*self._scalars(scalars), *(f"{rule} {leave}" for rule in nested)]))
 
     def _scalars(self, scalars: Scalars) -> list[str]:
-        return super()._scalars(scalars) if _no_strings(scalars) else self._text(scalars, frozenset())
+        return self._plain(scalars) if _no_strings(scalars) else self._text(scalars, frozenset())
+
+    def _plain(self, scalars: Scalars) -> list[str]:
+        """Scalars other than strings."""
+        scalars = replace(scalars, strings=lang.NONE)
+        if self._leaving[0][1]:
+            leave = symbols(self.writer, self._leaving)
+            return [f"{found} {leave}" for found in super()._scalars(scalars)]
+        return [_followed(text, self._leaving, self.writer) for text in _scalar_texts(scalars, self)]
 
     def _numbers(self, scalars: Scalars) -> str:
         return f"{super()._numbers(scalars)} {_MAY_PAD}"
@@ -256,10 +275,13 @@ class NestedTagLowering(ValueLowering):
         """Scalars with strings among them. beside: other types that the schema allows here."""
         kinds = _kinds_of(scalars) | beside
         strings = lang.both(scalars.strings, _unlike(kinds)) if kinds else scalars.strings
-        plain = super()._scalars(replace(scalars, strings=lang.NONE))
-        if strings == lang.EMPTY:
-            return [*plain, '""']
-        return plain if is_empty(strings) else [*plain, self.writer.terminal(terminal(strings, RawSpelling()))]
+        strings = lang.both(strings, self._writable)
+        plain = self._plain(scalars)
+        return plain if is_empty(strings) else [*plain, self._strings.text(strings)]
+
+
+def _free_of(text: str) -> Lang:
+    return lang.negate(lang.cat(lang.ANY, lang.words([text]), lang.ANY))
 
 
 def _no_strings(scalars: Scalars) -> bool:
@@ -273,17 +295,16 @@ def _kinds_of(scalars: Scalars) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class _TagPairs(Pairs):
-    """``mark<k>value mark</k>``."""
+    """``mark<k>value mark</k>``; the value's rule holds ``mark</``."""
 
     mark: str
     marks: MarkParts
 
     def of(self, keys: Lang, value: Value) -> str:
-        keys = writable_keys(keys, TEXT_KEYS)
-        return f"{self._tag(keys, '<')} {self.symbol(value)} {self._tag(keys, '</')}"
+        keys = writable_keys(keys, _TAG_KEYS)
+        *before, (bracket, _) = self.marks(self.mark + "<")
+        opening = f"{symbols(self.writer, before)} {self._key(keys, literal(bracket))}".strip()
+        return f"{opening} {self.symbol(value)} {self._key(keys, '')}"
 
-    def _tag(self, keys: Lang, bracket: str) -> str:
-        parts = self.marks(self.mark + bracket)
-        head = symbols(self.writer, parts[:-1])
-        spelling = RawSpelling(literal(parts[-1][0]), literal(">"))
-        return f"{head} {self.writer.terminal(terminal(keys, spelling))}".strip()
+    def _key(self, keys: Lang, before: str) -> str:
+        return self.writer.terminal(terminal(keys, RawSpelling(before, literal(">"))))
