@@ -48,7 +48,7 @@ class ReasoningOptions:
     effort: str | None = None
     budget: int | None = None
     include: bool = True
-    param: str = "enable_thinking"
+    param: str = field(default="enable_thinking", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
