@@ -16,6 +16,20 @@ Value = frozenset[int]
 ANYTHING: Final[Value] = frozenset()
 NEVER: Final[Value] = frozenset({0})
 
+_IN_PLACE = frozenset(
+    [
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "dependentSchemas",
+        "dependencies",
+    ]
+)
 _NO_MEANING = {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 
 
@@ -61,6 +75,11 @@ class Schema:
 
     def has(self, name: str) -> bool:
         return name in self.meant
+
+    @property
+    def is_plain(self) -> bool:
+        """No other schema applies to the same value: most schemas are so."""
+        return self.meant.keys().isdisjoint(_IN_PLACE)
 
 
 def _meant(value: Any, resource: Resource) -> dict[str, Any]:
@@ -125,7 +144,7 @@ class Graph:
         value = parent.get(name)
         if not isinstance(value, list):
             return []
-        return [self.child(parent, item, f"/{escape(name)}/{index}") for index, item in enumerate(value)]
+        return [self.child(parent, item, f"/{name}/{index}") for index, item in enumerate(value)]
 
     def named(self, parent: Schema, name: str) -> dict[str, Schema]:
         """The subschemas of a keyword that holds a map of them."""
@@ -133,7 +152,7 @@ class Graph:
         if not isinstance(value, dict):
             return {}
         return {
-            key: self.child(parent, item, f"/{escape(name)}/{escape(key)}")
+            key: self.child(parent, item, f"/{name}/{escape(key)}")
             for key, item in value.items()
             if isinstance(item, (dict, bool))
         }
@@ -143,11 +162,13 @@ class Graph:
         value = parent.get(name)
         if not isinstance(value, (dict, bool)):
             return None
-        return self.child(parent, value, f"/{escape(name)}")
+        return self.child(parent, value, f"/{name}")
 
     def references(self, schema: Schema) -> list[Schema]:
         """Where the references of ``schema`` lead."""
-        out = []
+        out: list[Schema] = []
+        if schema.is_plain:
+            return out
         for name in ("$ref", "$dynamicRef", "$recursiveRef"):
             ref = schema.get(name)
             if isinstance(ref, str):
@@ -209,9 +230,8 @@ class Graph:
     def _simplify(self, schema: Schema) -> Value:
         if isinstance(schema.value, bool):
             return ANYTHING if schema.value else NEVER
-        names = [name for name in schema.value if name not in _NO_MEANING and schema.has(name)]
-        meaningful = [name for name in names if not name.startswith("$") or name.endswith("ef")]
-        meaningful = [name for name in meaningful if name not in ("definitions", "id")]
+        names = [name for name in schema.meant if name not in _NO_MEANING and name not in ("definitions", "id")]
+        meaningful = [name for name in names if name[0] != "$" or name.endswith("ef")]
         if not meaningful:
             return ANYTHING
         if meaningful in (["$ref"], ["$dynamicRef"], ["$recursiveRef"]):
@@ -251,7 +271,12 @@ class Graph:
             if known is not None and not data:
                 return known
             parts = [
-                (name, self._structure(item, data=data or name in ("const", "enum")))
+                (
+                    name,
+                    self._intern((str, item))
+                    if isinstance(item, str)
+                    else self._structure(item, data=data or name in ("const", "enum")),
+                )
                 for name, item in value.items()
                 if data or name not in _NO_MEANING or not isinstance(item, str)
             ]
@@ -267,7 +292,7 @@ class Graph:
             if any(item in self._placed for item in items):
                 self._placed.add(number)
             return number
-        return self._intern((type(value).__name__, str(value)))
+        return self._intern((type(value), str(value)))
 
     def _intern(self, key: tuple[Any, ...]) -> int:
         return self._interned.setdefault(key, len(self._interned))

@@ -13,7 +13,7 @@ from interlock.constraints.schema.dialects import (
     Dialect,
     from_uri,
 )
-from interlock.constraints.schema.keywords import keyword
+from interlock.constraints.schema.keywords import BY_DIALECT, keyword
 from interlock.constraints.schema.problems import RefusedError
 
 
@@ -42,8 +42,9 @@ def escape(name: str) -> str:
 
 def subschemas(value: dict[str, Any], dialect: Dialect) -> Iterator[tuple[str, str, Any]]:
     """Direct subschemas: (keyword, pointer step, schema). Values of a wrong kind are left out."""
+    known = BY_DIALECT[dialect]
     for name, child in value.items():
-        row = keyword(name, dialect)
+        row = known.get(name)
         if row is None:
             continue
         if row.value == "schema" or (row.value == "schema or schemas" and not isinstance(child, list)):
@@ -78,7 +79,10 @@ class Library:
 
     def resolve(self, ref: str, base: Resource) -> tuple[Any, Resource, str]:
         """Schema, resource and pointer that ``ref`` names. Raises ``RefusedError``."""
-        target, fragment = urldefrag(urljoin(base.uri, ref) if base.uri else ref)
+        if ref[:1] == "#":
+            target, fragment = "", ref[1:]
+        else:
+            target, fragment = urldefrag(urljoin(base.uri, ref) if base.uri else ref)
         resource = base if target in ("", base.uri) else self._find(target, base.dialect)
         fragment = unquote(fragment)
         if fragment == "":

@@ -36,13 +36,19 @@ class Algebra:
         self._inhabited: dict[Value, bool] = {}
         self._asked: set[Value] = set()
         self._provisional = False
+        self._object_shapes: dict[Value, list[ObjectShape]] = {}
 
     def scalars(self, value: Value) -> Scalars:
         return self._scalars.of_value(value)
 
     def objects(self, value: Value) -> list[ObjectShape]:
         """Shapes of the objects in ``value``, empty ones left out."""
-        return [shape for shape in self._objects.of_value(value) if self.object_inhabited(shape)]
+        known = self._object_shapes.get(value)
+        if known is None:
+            known = [shape for shape in self._objects.of_value(value) if self.object_inhabited(shape)]
+            if not self._asked:  # else an open question may have counted as no
+                self._object_shapes[value] = known
+        return known
 
     def arrays(self, value: Value) -> list[ArrayShape]:
         """Shapes of the arrays in ``value``, empty ones left out."""

@@ -182,7 +182,10 @@ class Normalizer(ABC, Generic[Shape]):
         return self.union(out)
 
     def union(self, shapes: Iterable[Shape]) -> list[Shape]:
-        out = self.compact(dict.fromkeys(shapes))
+        found = dict.fromkeys(shapes)
+        if len(found) < 2:
+            return list(found)
+        out = self.compact(found)
         if self.top in out:
             return [self.top]
         limit = self.options.limits.alternatives
@@ -243,6 +246,8 @@ class Normalizer(ABC, Generic[Shape]):
             out = self.product(
                 out, self.union(self.forget(s) for item in constants for s in self.positive(item))
             )
+        if schema.is_plain:
+            return out
         for target in (*self.graph.references(schema), *self.graph.children(schema, "allOf")):
             out = self.product(out, self.positive(target))
         for condition, otherwise, then in self.dependents(schema):

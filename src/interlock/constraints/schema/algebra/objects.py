@@ -86,8 +86,8 @@ class ObjectShape:
 
     def settled(self) -> ObjectShape:
         """Names that only the presence formula mentions get their place in ``names``."""
-        known = {name for name, _ in self.names}
-        missing = sorted(self.presence.names() - known)
+        mentioned = self.presence.names()
+        missing = sorted(mentioned.difference(name for name, _ in self.names)) if mentioned else ()
         if not missing:
             return self
         return replace(self, names=self.names + tuple((name, self.other(name)) for name in missing))
@@ -218,7 +218,7 @@ def cells(shape: ObjectShape) -> list[Cell]:
 
 def _patterns(shape: ObjectShape) -> Iterator[Lang]:
     seen: set[Lang] = set()
-    for layer in sorted(shape.layers, key=repr):
+    for layer in sorted(shape.layers, key=repr) if len(shape.layers) > 1 else shape.layers:
         for pattern, _ in layer.patterns:
             if pattern not in seen and pattern != lang.ANY:
                 seen.add(pattern)

@@ -140,6 +140,8 @@ class ScalarAlgebra:
         if isinstance(schema.value, bool):
             return EVERYTHING if schema.value else NOTHING
         out = self._own(schema)
+        if schema.is_plain:
+            return out
         for target in self._graph.references(schema):
             out = both(out, self.of(target))
         for child in self._graph.children(schema, "allOf"):

@@ -47,7 +47,7 @@ class ObjectLowering:
         held = self._algebra.usable(shape)
         if held is None:
             return []
-        shape = replace(shape, presence=held)
+        shape = _with(shape, held)
         return [self._write(self._keys(shape, term)) for term in self._cases(shape, held)]
 
     def _cases(self, shape: ObjectShape, held: Presence) -> list[Presence]:
@@ -64,7 +64,7 @@ class ObjectLowering:
 
     def _keys(self, shape: ObjectShape, held: Presence) -> Keys:
         declared = {name for name, _ in shape.names}
-        settled = replace(shape, presence=held).settled()
+        settled = _with(shape, held).settled()
         alive = [(name, value) for name, value in settled.names
                  if name not in held.unit.forbid and self._algebra.inhabited(value)]  # fmt: skip
         others = [cell for cell in cells(settled) if self._algebra.inhabited(cell.value)]
@@ -111,6 +111,10 @@ class ObjectLowering:
         if simple and (not any_order or few):
             return write_chain(keys, self._writer, self._syntax, self._pair)
         return write_set(keys, self._writer, self._syntax, self._pair, self._options, self._algebra)
+
+
+def _with(shape: ObjectShape, held: Presence) -> ObjectShape:
+    return shape if shape.presence == held else replace(shape, presence=held)
 
 
 def _relevant(term: Term, names: set[str]) -> Term:

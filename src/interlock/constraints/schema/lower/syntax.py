@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from interlock.constraints.schema.text.emit import is_spellable_with_escapes, literal, terminal, text_literal
+from interlock.constraints.schema.text.emit import (
+    is_spellable_with_escapes,
+    literal,
+    quote,
+    terminal,
+    text_literal,
+)
 from interlock.constraints.schema.text.json_spelling import JsonSpelling
 from interlock.constraints.schema.text.nodes import Lang, Words
 
@@ -68,7 +74,7 @@ class JsonSyntax:
     def key(self, keys: Lang) -> str:
         if self.plain_separator is not None and isinstance(keys, Words) and len(keys.words) == 1:
             (name,) = keys.words
-            return text_literal(json.dumps(name, ensure_ascii=False) + self.plain_separator)
+            return text_literal(quote(name) + self.plain_separator)
         return terminal(keys, JsonSpelling(escapes=False, after=self.key_separator))
 
     def string(self, lang: Lang) -> str:

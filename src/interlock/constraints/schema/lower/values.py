@@ -65,13 +65,12 @@ class ValueLowering:
     def _single_terminal(self, value: Value) -> str | None:
         """Most values are one scalar: they need no rule."""
         try:
-            scalars = self.algebra.scalars(value)
-            found = self._scalars(scalars)
-            if len(found) != 1 or self.algebra.arrays(value) or self.algebra.objects(value):
+            if self.algebra.arrays(value) or self.algebra.objects(value):
                 return None
+            found = self._scalars(self.algebra.scalars(value))
         except RefusedError:
             return None  # met again, and noted, when the rule is written
-        return found[0]
+        return found[0] if len(found) == 1 else None
 
     def _define(self, value: Value) -> None:
         self.recorder.current = value

@@ -81,12 +81,17 @@ class Writer:
         return name
 
     def text(self) -> str:
-        rules = "\n".join(text for text in self._rules.values() if text)
-        if self._same:
-            pattern = re.compile(rf'"(?:[^"\\]|\\.)*"|\b{re.escape(self._prefix)}_r\d+')
-            rules = pattern.sub(lambda found: self.resolve(found[0]), rules)
+        rules = [self._resolved(text) for text in self._rules.values() if text]
         terminals = [f"{name}: {expression}" for expression, name in self._terminals.items()]
-        return "\n".join([rules, *terminals]) + "\n"
+        return "\n".join([*rules, *terminals]) + "\n"
+
+    def _resolved(self, rule: str) -> str:
+        """Without names that stand for another rule."""
+        name = rf"\b{re.escape(self._prefix)}_r\d+"
+        if self._same.keys().isdisjoint(re.findall(name, rule)):  # quick: so it is with most rules
+            return rule
+        quoted = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+        return re.sub(f"{quoted}|{name}", lambda found: self.resolve(found[0]), rule)
 
     def _count(self, size: int) -> None:
         self._chars += size + 16

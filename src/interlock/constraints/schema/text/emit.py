@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from interlock.constraints.schema.text import chars
 from interlock.constraints.schema.text.alphabet import narrowed
@@ -36,6 +36,10 @@ class Spelling(Protocol):
         ...
 
 
+quote: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""``json.dumps`` of a text, without its cost."""
+
+
 def literal(text: str) -> str:
     """Regex for exactly ``text``."""
     return "".join(_char(ord(char)) for char in text)
@@ -43,7 +47,7 @@ def literal(text: str) -> str:
 
 def text_literal(text: str) -> str:
     """Lark string for exactly ``text``, free of the signs that the writer of rules looks for."""
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = quote(text)
     for sign in "@%|":
         if sign in text:
             quoted = quoted.replace(sign, f"\\u{ord(sign):04x}")
