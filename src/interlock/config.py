@@ -117,14 +117,16 @@ class ResponseStoreConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpConfig:
-    """host, port (0: one from the OS). max_body_bytes and max_nesting bound a request body."""
+    """host, port (0: one from the OS). max_body_bytes and max_nesting bound a request body.
+    api_keys, admin_keys: keys or their hashes (``settings.keys``)."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     api_keys: tuple[str, ...] = ()
+    admin_keys: tuple[str, ...] = ()
     max_body_bytes: int = 8 * 1024 * 1024
     max_nesting: int = 200
-    max_concurrent: int = 512
+    max_concurrent: int = 264  # the default slots and queue
     request_timeout_s: float = 600.0
     drain_s: float = 20.0
     responses: ResponseStoreConfig = field(default_factory=ResponseStoreConfig)
@@ -133,7 +135,8 @@ class HttpConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationDefaults:
     """Policies that a request may override (architecture section 4). property orders: declared for
-    response formats, any for tool arguments."""
+    response formats, any for tool arguments. max_tokens: of an answer whose request says none, as far as the
+    context has room; ``None`` for all of the room."""
 
     tool_constraints: ToolConstraints = "auto"
     open_objects: bool = False
@@ -143,11 +146,13 @@ class GenerationDefaults:
     schema_mode: SchemaMode = "exact"
     reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
     max_thinking_tokens: int = 4096
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """Everything ``interlock serve`` needs. served_name: the model's name in the API."""
+    """Everything ``interlock serve`` needs. served_name: the model's name in the API. more_models: further models by
+    name, with the same options. settings: the file of per-model settings, ``None`` for memory only."""
 
     served_name: str
     engine: EngineConfig
@@ -155,3 +160,5 @@ class ServerConfig:
     http: HttpConfig = field(default_factory=HttpConfig)
     defaults: GenerationDefaults = field(default_factory=GenerationDefaults)
     family: str | None = None
+    more_models: tuple[tuple[str, Path], ...] = ()
+    settings: Path | None = None

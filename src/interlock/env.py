@@ -11,6 +11,8 @@ import platformdirs
 VARIABLES: dict[str, str] = {
     "INTERLOCK_CACHE": "folder for model files (default: the platform's cache folder)",
     "INTERLOCK_API_KEY": "API key that clients must send; several separated by commas",
+    "INTERLOCK_ADMIN_KEY": "key of the admin API; several separated by commas",
+    "INTERLOCK_CONFIG": "folder of the settings file (default: the platform's config folder)",
     "INTERLOCK_LOG_LEVEL": "debug, info, warning or error",
 }
 
@@ -23,7 +25,23 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
 
 def api_keys(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """API keys, blanks dropped."""
-    return tuple(key.strip() for key in environ.get("INTERLOCK_API_KEY", "").split(",") if key.strip())
+    return _keys(environ.get("INTERLOCK_API_KEY", ""))
+
+
+def admin_keys(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """Admin keys, blanks dropped."""
+    return _keys(environ.get("INTERLOCK_ADMIN_KEY", ""))
+
+
+def settings_path(environ: Mapping[str, str] = os.environ) -> Path:
+    """The file of per-model settings; not created here."""
+    value = environ.get("INTERLOCK_CONFIG")
+    folder = Path(value).expanduser() if value else Path(platformdirs.user_config_dir("interlock"))
+    return folder / "settings.json"
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    return tuple(key.strip() for key in text.split(",") if key.strip())
 
 
 def log_level(environ: Mapping[str, str] = os.environ) -> str:

@@ -7,6 +7,8 @@ import contextlib
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -14,6 +16,7 @@ from fastapi import FastAPI
 
 from interlock import log
 from interlock.api.app import build_app
+from interlock.api.auth import is_loopback
 from interlock.compiling.pool import CompilePool
 from interlock.config import HttpConfig, ServerConfig
 from interlock.engine.client import LocalEngine
@@ -23,9 +26,11 @@ from interlock.families.base import ModelFamily
 from interlock.families.check import self_check
 from interlock.families.wire.render import PromptRenderer
 from interlock.metrics import Metrics
-from interlock.serving.lifecycle import Lifecycle
+from interlock.serving.configured import ConfiguredModel
 from interlock.serving.model import ServedModel
+from interlock.serving.registry import ModelRegistry
 from interlock.serving.service import GenerationService
+from interlock.settings.store import SettingsStore
 from interlock.tokenization.description import ModelDescription
 from interlock.tokenization.load import describe
 
@@ -35,34 +40,46 @@ _log = log.get(__name__)
 _LAST_BYTES_S = 10.0
 
 
-def compose(config: ServerConfig) -> tuple[FastAPI, Lifecycle]:
+def compose(config: ServerConfig) -> tuple[FastAPI, ModelRegistry]:
     """The application and what starts and stops under it; nothing is running yet."""
-    metrics = Metrics()
-    description = describe(config.engine.model)
+    metrics, store = Metrics(), SettingsStore(config.settings)
+    names = [(config.served_name, config.engine.model), *config.more_models]
+    models = ModelRegistry([_model(name, path, config, metrics, store) for name, path in names])
+    app = build_app(
+        models,
+        config.http,
+        metrics,
+        health=lambda: models.phase,
+        stats=models.stats,
+        reasoning_field=config.defaults.reasoning_field,
+        admin=models if serves_admin(config.http) else None,
+    )
+    return app, models
+
+
+def serves_admin(http: HttpConfig) -> bool:
+    """With an admin key; without one only where everything is open, and to this machine alone."""
+    return bool(http.admin_keys) or (is_loopback(http.host) and not http.api_keys)
+
+
+def _model(
+    name: str, path: Path, config: ServerConfig, metrics: Metrics, store: SettingsStore
+) -> ConfiguredModel:
+    description = describe(path)
     family = _choose_family(config.family, description)
     renderer = PromptRenderer(family, description)
     for problem in self_check(family, description.tokenizer, renderer):
         _log.warning("model family %s: %s", family.name, problem)
-    engine = LocalEngine(config.engine, metrics)
     model = ServedModel(
-        name=config.served_name,
+        name=name,
         family=family,
         tokenizer=description.tokenizer,
         renderer=renderer,
-        engine=engine,
+        engine=LocalEngine(replace(config.engine, model=path), metrics),
         compile_pool=CompilePool(config.compile, description.tokenizer.special_tokens, metrics),
         defaults=config.defaults,
     )
-    service = GenerationService(model, metrics, config.http)
-    app = build_app(
-        service,
-        config.http,
-        metrics,
-        health=lambda: service.lifecycle.phase,
-        stats=engine.stats,
-        reasoning_field=config.defaults.reasoning_field,
-    )
-    return app, service.lifecycle
+    return ConfiguredModel(GenerationService(model, metrics, config.http), model, description, store)
 
 
 def _choose_family(name: str | None, description: ModelDescription) -> ModelFamily:
@@ -82,7 +99,7 @@ class Server:
     def __init__(self, config: ServerConfig, on_ready: Callable[[str], None] = lambda _url: None) -> None:
         self._on_ready = on_ready
         self.error: InterlockError | None = None
-        self._app, self._lifecycle = compose(config)
+        self._app, self._models = compose(config)
         self._app.router.lifespan_context = self._lifespan
         self._starting: asyncio.Task[None] | None = None
         self._socket = _bind(config.http)
@@ -98,7 +115,7 @@ class Server:
                 timeout_graceful_shutdown=round(config.http.drain_s + _LAST_BYTES_S),
             ),
             finish=self._finish,
-            hurry=self._lifecycle.hurry,
+            hurry=self._models.hurry,
         )
 
     def run(self) -> None:
@@ -119,7 +136,7 @@ class Server:
 
     async def _start(self) -> None:
         try:
-            await self._lifecycle.start()
+            await self._models.load()
         except InterlockError as error:
             self.error = error
             self.stop()
@@ -130,7 +147,7 @@ class Server:
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.gather(self._starting, return_exceptions=True)
-        await self._lifecycle.stop()
+        await self._models.stop()
 
 
 class _HttpServer(uvicorn.Server):
@@ -201,7 +218,8 @@ class BackgroundServer:
 
 def run(config: ServerConfig) -> None:
     """Serve until SIGINT or SIGTERM."""
-    server = Server(config, lambda url: print(f"Interlock serves {config.served_name} at {url}", flush=True))
+    names = ", ".join((config.served_name, *(name for name, _ in config.more_models)))
+    server = Server(config, lambda url: print(f"Interlock serves {names} at {url}", flush=True))
     server.run()
 
 

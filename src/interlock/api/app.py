@@ -12,6 +12,8 @@ from starlette.responses import Response
 
 from interlock import __version__
 from interlock.api import openapi, operations
+from interlock.api.admin import routes as admin_routes
+from interlock.api.admin.service import AdminService
 from interlock.api.anthropic.messages import routes as messages
 from interlock.api.auth import RequireKey
 from interlock.api.context import ApiContext, ReasoningField, Service
@@ -39,8 +41,10 @@ def build_app(
     stats: Callable[[], Awaitable[EngineStats]],
     reasoning_field: ReasoningField = "reasoning_content",
     keep_alive_s: float = 15.0,
+    admin: AdminService | None = None,
 ) -> FastAPI:
-    """The application of one server. It starts and stops nothing; see ``ApiContext`` for the arguments."""
+    """The application of one server. It starts and stops nothing; see ``ApiContext`` for the arguments. admin: has
+    the admin API be served, ``None`` leaves its paths unknown."""
     context = ApiContext(
         service=service,
         health=health,
@@ -56,7 +60,7 @@ def build_app(
         version=__version__,
         openapi_url=None,  # bodies are read by hand, within bounds; ``openapi`` has the document
         redirect_slashes=False,
-        middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys)],
+        middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys, admin_keys=http.admin_keys)],
     )
     for module in (
         chat,
@@ -71,6 +75,8 @@ def build_app(
         tokens,
     ):
         app.include_router(module.router(context))
+    if admin is not None:
+        app.include_router(admin_routes.router(context, admin))
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(ClientGone, _client_gone)

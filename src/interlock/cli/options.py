@@ -19,8 +19,10 @@ from interlock.config import (
     GenerationDefaults,
     HttpConfig,
     LlamaCppConfig,
+    ResponseStoreConfig,
     ServerConfig,
 )
+from interlock.settings.keys import read_hashes
 
 _T = TypeVar("_T")
 _Function = Callable[..., Any]
@@ -37,7 +39,22 @@ HTTP = (
         "--max-body-bytes", default=8 << 20, show_default=True, type=click.IntRange(1), help="Largest body."
     ),
     click.option(
-        "--max-concurrent", default=512, show_default=True, type=click.IntRange(1), help="Requests at once."
+        "--max-concurrent",
+        default=None,
+        type=click.IntRange(1),
+        help="Requests at once, of each model [default: slots and queue].",
+    ),
+    click.option(
+        "--api-key-file",
+        default=None,
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Hashes of API keys, one a line; see interlock key.",
+    ),
+    click.option(
+        "--responses-file",
+        default=None,
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="SQLite file for stored responses [default: memory].",
     ),
     click.option("--request-timeout-s", default=600.0, show_default=True, help="Seconds a request may take."),
     click.option(
@@ -151,6 +168,13 @@ POLICY = (
     ),
     DOCUMENTS,
     click.option(
+        "--default-max-tokens",
+        "max_tokens",
+        default=None,
+        type=click.IntRange(1),
+        help="Length of answers whose request names none [default: all that the context leaves].",
+    ),
+    click.option(
         "--reasoning-field",
         default="reasoning_content",
         show_default=True,
@@ -192,8 +216,22 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
         family=options["family"],
         engine=_pick(EngineConfig, options, model=path, **runner),
         compile=_pick(CompileConfig, options),
-        http=_pick(HttpConfig, options, api_keys=env.api_keys()),
+        http=_http(options),
+        settings=env.settings_path(),
         defaults=_pick(GenerationDefaults, options),
+    )
+
+
+def _http(options: dict[str, Any]) -> HttpConfig:
+    """max_concurrent: what the slots and the queue hold, else one of the two limits would never be met."""
+    file = options["api_key_file"]
+    limit = options["max_concurrent"] or options["slots"] + options["max_waiting"]
+    return _pick(
+        HttpConfig,
+        {**options, "max_concurrent": limit},
+        api_keys=env.api_keys() + (read_hashes(file) if file else ()),
+        admin_keys=env.admin_keys(),
+        responses=ResponseStoreConfig(path=options["responses_file"]),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -13,14 +14,35 @@ from interlock.provision.resolve import resolve_model
 
 
 @click.command("serve")
-@click.argument("model")
+@click.argument("model", required=False)
+@click.option(
+    "--model",
+    "named",
+    multiple=True,
+    metavar="NAME=MODEL",
+    help="A model under a name of your choice. May be given several times.",
+)
 @opt.stack(*opt.HTTP, *opt.ENGINE, *opt.POLICY, opt.LOG_LEVEL)
-def command(model: str, log_level: str | None, **options: Any) -> None:
-    """Serve MODEL over HTTP.
+def command(model: str | None, named: tuple[str, ...], log_level: str | None, **options: Any) -> None:
+    """Serve MODEL over HTTP, or several models with --model.
 
     MODEL is the path of a GGUF file, `org/repo/file.gguf` on the Hugging Face hub, or `demo`.
     """
     log.configure(log_level or env.log_level())
+    wanted = [(options["served_name"], model)] if model is not None else []
+    wanted += [_named(text) for text in named]
+    if not wanted:
+        raise click.UsageError("Name a model: interlock serve MODEL, or --model NAME=MODEL.")
     with TerminalProgress() as progress:
-        path = resolve_model(model, cache=env.cache_dir(), progress=progress)
-    launch.run(opt.server_config(model, path, options))
+        paths = [resolve_model(source, cache=env.cache_dir(), progress=progress) for _, source in wanted]
+    (first, source), *others = wanted
+    config = opt.server_config(source, paths[0], {**options, "served_name": first})
+    more = tuple((str(name), path) for (name, _), path in zip(others, paths[1:], strict=True))
+    launch.run(replace(config, more_models=more))
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, _, source = text.partition("=")
+    if not name.strip() or not source.strip():
+        raise click.BadParameter(f"{text!r} is not NAME=MODEL", param_hint="--model")
+    return name.strip(), source.strip()

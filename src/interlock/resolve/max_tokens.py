@@ -5,8 +5,11 @@ from __future__ import annotations
 from interlock.errors import InterlockError
 
 
-def resolve_max_tokens(requested: int | None, num_prompt_tokens: int, context_tokens: int) -> int:
-    """Most tokens to generate: what was asked, or all that the context leaves.
+def resolve_max_tokens(
+    requested: int | None, num_prompt_tokens: int, context_tokens: int, default: int | None = None
+) -> int:
+    """Most tokens to generate: what was asked, else ``default`` as far as there is room, else all that the context
+    leaves.
 
     Raises ``invalid_value``, and ``context_length_exceeded`` where prompt and answer do not fit together.
     """
@@ -30,4 +33,6 @@ def resolve_max_tokens(requested: int | None, num_prompt_tokens: int, context_to
             param="max_tokens",
             hint=f"ask for at most {room}, or shorten the conversation",
         )
-    return room if requested is None else requested
+    if requested is None:
+        return room if default is None else min(default, room)
+    return requested

@@ -71,7 +71,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         longest_token=model.longest_token,
     )
     prompt = model.renderer.render(messages, tools.effective_tools, reasoning, template_kwargs)
-    max_tokens = resolve_max_tokens(request.max_tokens, len(prompt.ids), model.context_tokens)
+    max_tokens = _max_tokens(request, len(prompt.ids), model)
     spec = resolve_constraint(
         family,
         tools=tools,
@@ -127,7 +127,7 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
             request_id=request.request_id,
             prompt_ids=prompt_ids,
             sampling=sampling,
-            max_tokens=resolve_max_tokens(request.max_tokens, len(prompt_ids), model.context_tokens),
+            max_tokens=_max_tokens(request, len(prompt_ids), model),
             stop_ids=_stop_ids(model.family, model.tokenizer),
             priority=request.priority,
             trace=request.reports.trace,
@@ -143,6 +143,12 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
         include_reasoning=False,
         notes=(),
         raw=True,
+    )
+
+
+def _max_tokens(request: GenerateRequest, num_prompt_tokens: int, model: ModelProfile) -> int:
+    return resolve_max_tokens(
+        request.max_tokens, num_prompt_tokens, model.context_tokens, model.defaults.max_tokens
     )
 
 

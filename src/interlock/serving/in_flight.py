@@ -64,7 +64,7 @@ class InFlight:
 
     def _count(self, change: int) -> None:
         self.num_requests += change
-        self._gauge.set(self.num_requests)
+        self._gauge.inc(change)  # shared by the models of a server
         if self.num_requests:
             self._empty.clear()
         else:

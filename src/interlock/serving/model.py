@@ -46,7 +46,7 @@ class Lowerer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """name: the model's name in the API."""
+    """name: the model's name in the API. silent_ids: control tokens that mean nothing to the family."""
 
     name: str
     family: ModelFamily
@@ -56,11 +56,15 @@ class ServedModel:
     compile_pool: Lowerer
     defaults: GenerationDefaults = GenerationDefaults()
     longest_token: int = field(init=False)
+    silent_ids: frozenset[int] = field(init=False)
 
     def __post_init__(self) -> None:
         # once: it looks at every token
         longest = max(map(len, self.tokenizer.vocabulary.tokens), default=0)
         object.__setattr__(self, "longest_token", max(longest, 1))
+        markers = "\n".join(self.family.markers())
+        known = {token_id for text, token_id in self.tokenizer.special_tokens.items() if text in markers}
+        object.__setattr__(self, "silent_ids", self.tokenizer.vocabulary.control_ids - known)
 
     def profile(self) -> ModelProfile:
         """What resolving reads. Valid once the engine was ready."""

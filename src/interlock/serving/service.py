@@ -11,6 +11,7 @@ from typing import Any
 from interlock import log
 from interlock.config import HttpConfig
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
+from interlock.core.engine import EngineStats
 from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
@@ -24,7 +25,9 @@ from interlock.serving.live import LiveRequests
 from interlock.serving.model import ServedModel
 from interlock.serving.output import OutputProcessor, OutputRules
 from interlock.serving.plain_text import PlainText
+from interlock.serving.request_defaults import with_defaults
 from interlock.serving.validity import RelaxedAnswer, relaxed_schemas
+from interlock.settings.model import ModelSettings
 
 _log = log.get(__name__)
 
@@ -37,10 +40,10 @@ class GenerationService:
 
     def __init__(self, model: ServedModel, metrics: Metrics, http: HttpConfig) -> None:
         self._model = model
+        self._settings = ModelSettings()
         self._metrics = metrics
         self._timeout_s = http.request_timeout_s
         self._special_tokens = {token_id: text for text, token_id in model.tokenizer.special_tokens.items()}
-        self._silent_ids = _silent_ids(model)
         self.live = LiveRequests()
         self.lifecycle = Lifecycle(
             model.engine, model.compile_pool, InFlight(http.max_concurrent, metrics.in_flight), http.drain_s
@@ -49,7 +52,11 @@ class GenerationService:
     @property
     def model_names(self) -> tuple[str, ...]:
         """Names a request's ``model`` may have, the main one first."""
-        return (self._model.name,)
+        return (self._model.name, *(self._settings.aliases or ()))
+
+    def use(self, model: ServedModel, settings: ModelSettings) -> None:
+        """Answer requests that start from now on like this. ``model`` has the same engine and pool as before."""
+        self._model, self._settings = model, settings
 
     async def start(self, request: GenerateRequest) -> Generation:
         """Everything that can go wrong before the first byte: admission, resolving, the constraint.
@@ -57,7 +64,7 @@ class GenerationService:
         Raises ``InterlockError``. The generation must be read to its end or closed.
         """
         self._check_model(request.model)
-        ticket = self.lifecycle.admit()
+        ticket, model = self.lifecycle.admit(), self._model
         try:
             clock = self._clock(request)
             async with asyncio.timeout_at(clock.deadline):
@@ -66,7 +73,7 @@ class GenerationService:
             generation = Generation(
                 engine=self._model.engine,
                 request=replace(resolved.engine_request, constraint=constraint),
-                processor=self._processor(resolved),
+                processor=self._processor(resolved, model),
                 ticket=ticket,
                 clock=clock,
                 metrics=self._metrics,
@@ -106,6 +113,10 @@ class GenerationService:
         """``schema_report`` of a value, by a compile helper. Raises the ``InterlockError`` of one that was ended."""
         return await self._model.compile_pool.check(value, instances, documents)
 
+    async def stats(self) -> EngineStats:
+        """The engine's counters; may raise ``InterlockError``."""
+        return await self._model.engine.stats()
+
     def tokenizer(self, model: str) -> Tokenizer:
         """Raises ``model_not_found``."""
         self._check_model(model)
@@ -125,7 +136,7 @@ class GenerationService:
         return Clock(arrival=arrival, deadline=arrival + limit_s)
 
     async def _resolve(self, request: GenerateRequest) -> Resolved:
-        profile = self._model.profile()
+        request, profile = with_defaults(request, self._settings), self._model.profile()
         if _num_characters(request) > _LARGE_REQUEST:
             return await asyncio.to_thread(resolve, request, profile)
         return resolve(request, profile)
@@ -146,17 +157,17 @@ class GenerationService:
         schemas = relaxed_schemas(spec)
         return RelaxedAnswer(schemas, self._model.compile_pool.validate) if schemas else None
 
-    def _processor(self, resolved: Resolved) -> OutputProcessor:
+    def _processor(self, resolved: Resolved, model: ServedModel) -> OutputProcessor:
         if resolved.raw:
             return self._plain_processor(resolved)
         parser = StreamParser(
-            self._model.family,
+            model.family,
             special_tokens=self._special_tokens,
             thinking=resolved.thinking,
             tools=resolved.parser_mode,
             declared=resolved.tools.effective_tools,
         )
-        reasoning = self._model.family.reasoning
+        reasoning = model.family.reasoning
         rules = OutputRules(
             stop=resolved.stop,
             bound=resolved.bound,
@@ -165,9 +176,9 @@ class GenerationService:
             include_reasoning=resolved.include_reasoning,
             reasoning_is_text=reasoning is not None
             and not {reasoning.open, reasoning.close} <= set(self._special_tokens.values()),
-            silent_ids=self._silent_ids,
+            silent_ids=model.silent_ids,
         )
-        return OutputProcessor(rules, self._model.tokenizer.vocabulary, parser)
+        return OutputProcessor(rules, model.tokenizer.vocabulary, parser)
 
     def _plain_processor(self, resolved: Resolved) -> OutputProcessor:
         vocabulary = self._model.tokenizer.vocabulary
@@ -181,13 +192,6 @@ class GenerationService:
         if constraint.notes:
             _log.info("request %s: %s", resolved.engine_request.request_id, "; ".join(constraint.notes))
         return resolved.notes + constraint.notes
-
-
-def _silent_ids(model: ServedModel) -> frozenset[int]:
-    """Control tokens that mean nothing to the family."""
-    markers = "\n".join(model.family.markers())
-    known = {token_id for text, token_id in model.tokenizer.special_tokens.items() if text in markers}
-    return model.tokenizer.vocabulary.control_ids - known
 
 
 def _num_characters(request: GenerateRequest) -> int:

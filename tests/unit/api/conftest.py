@@ -189,7 +189,7 @@ class Stack:
         self.tokenizer = byte_tokenizer()
         self.engine = ScriptedEngine(self._play, context_tokens=2000)
         self.pool = Pool()
-        description = ModelDescription(
+        self.description = ModelDescription(
             tokenizer=self.tokenizer,
             architecture="test",
             name="test",
@@ -198,16 +198,16 @@ class Stack:
             bos_token="",
             eos_token="<|im_end|>",
         )
-        model = ServedModel(
+        self.model = ServedModel(
             name="m",
             family=FAMILY,
             tokenizer=self.tokenizer,
-            renderer=PromptRenderer(FAMILY, description),
+            renderer=PromptRenderer(FAMILY, self.description),
             engine=self.engine,
             compile_pool=self.pool,
         )
         metrics, http = Metrics(), HttpConfig(drain_s=0.0)
-        self.service = GenerationService(model, metrics, http)
+        self.service = GenerationService(self.model, metrics, http)
         self.app = build_app(
             self.service, http, metrics, health=lambda: self.service.lifecycle.phase, stats=self.engine.stats
         )

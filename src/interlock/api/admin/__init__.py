@@ -1,0 +1,1 @@
+"""The admin API, under ``/admin/api``: what an operator sees and sets."""

@@ -1,0 +1,1 @@
+"""What an operator sets per model: its data, its rules, its file."""
