@@ -94,6 +94,22 @@ def test_run_says_what_is_wrong(url: str, tmp_path: Path, arguments: tuple[str, 
     assert told in result.output
 
 
+def test_run_saves_a_trace_that_is_shown(url: str, tmp_path: Path) -> None:
+    saved = tmp_path / "trace.json"
+    options = ["--schema", _file(tmp_path, SCHEMA), "--trace", str(saved)]
+    assert _run("run", url, "Pick a number", *options).exit_code == 0
+    shown = _run("trace", str(saved), "--tokens")
+    assert shown.exit_code == 0, shown.output
+    assert "taken away" in shown.output
+    totals = json.loads(_run("trace", str(saved), "--json").stdout)
+    assert totals["tokens"] == len(json.loads(saved.read_text())["trace"]) > 0
+    assert 0 < totals["removed_mean"] <= 1
+
+
+def test_what_is_no_trace_is_named(tmp_path: Path) -> None:
+    assert "holds no trace" in _run("trace", _file(tmp_path, {"a": 1})).output
+
+
 def test_run_takes_one_format() -> None:
     result = _run("run", "http://127.0.0.1:9", "Answer", "--regex", "a", "--grammar", __file__)
     assert "exclude each other" in result.output

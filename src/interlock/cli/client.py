@@ -31,6 +31,7 @@ class Answer:
     finish_reason: str | None = None
     usage: dict[str, Any] = field(default_factory=dict)
     interlock: dict[str, Any] = field(default_factory=dict)
+    trace: list[dict[str, Any]] = field(default_factory=list)
     chunks: int = 0
     first_s: float = 0.0
     total_s: float = 0.0
@@ -156,7 +157,9 @@ def _take(chunk: dict[str, Any], answer: Answer) -> Iterator[Delta]:
     if "error" in chunk:
         raise AnswerError(_words(chunk["error"]))
     answer.usage = chunk.get("usage") or answer.usage
-    answer.interlock.update(chunk.get("interlock") or {})
+    told = dict(chunk.get("interlock") or {})
+    answer.trace += told.pop("trace", [])  # comes in parts
+    answer.interlock.update(told)
     for choice in chunk["choices"]:
         answer.chunks += 1
         answer.finish_reason = choice["finish_reason"] or answer.finish_reason

@@ -14,6 +14,7 @@ COMMANDS: dict[str, str] = {
     "demo": "Start a server on a small embedded model, send it a tool call and a schema, check both.",
     "run": "Ask a model once, held to a schema, tools, a regex or a grammar.",
     "bench": "Measure a running server: latency, throughput, share of valid answers.",
+    "trace": "Show a saved trace: what the constraint changed, token by token.",
     "check": "Show how a JSON Schema is enforced, and whether documents are generated under it.",
     "parse": "Parse raw model text on standard input into content, reasoning and tool calls.",
     "render": "Render a conversation on standard input to a prompt.",

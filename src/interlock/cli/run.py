@@ -34,6 +34,11 @@ _STYLES = {"reasoning": "dim italic", "content": "", "call": "bold cyan", "argum
 @click.option("--max-tokens", default=512, show_default=True, type=click.IntRange(1))
 @click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0, 2))
 @click.option("--seed", default=None, type=int)
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Save here what the constraint changed at each token, for interlock trace.",
+)
 @click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores.")
 @click.option("--api-key", default="", envvar="INTERLOCK_API_KEY", help="Key of the server, if MODEL is a URL.")
 @click.option(
@@ -59,6 +64,8 @@ def command(model: str, prompt: str, threads: int, api_key: str, as_json: bool, 
             _write(console, client, body, answer)
     except AnswerError as error:
         raise click.ClickException(str(error)) from error
+    if options["trace"]:
+        options["trace"].write_text(json.dumps({"trace": answer.trace}, ensure_ascii=False), "utf-8")
     problems = _problems(answer, body)
     if as_json:
         shown = {"content": answer.content, "reasoning": answer.reasoning, "tool_calls": answer.tool_calls}
@@ -109,6 +116,8 @@ def _body(prompt: str, options: dict[str, Any]) -> dict[str, Any]:
         "max_tokens": options["max_tokens"],
         "temperature": options["temperature"],
     }
+    if options["trace"]:
+        body["interlock"] = {"trace": True}
     if options["seed"] is not None:
         body["seed"] = options["seed"]
     if options["schema"]:
