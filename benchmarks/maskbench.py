@@ -154,6 +154,7 @@ class Tally:
     schemas: int = 0
     compiled: int = 0
     refused: int = 0
+    unsatisfiable: int = 0  # of the refused: no instance is valid, and the refusal says that none can be
     right: int = 0
     invalid_accepted: int = 0
     schemas_invalid_accepted: int = 0
@@ -190,6 +191,8 @@ def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) ->
         compiled = compiler.compile(case["schema"])
     except (RefusedError, RuntimeError) as refused:  # a native compiler's way to refuse is a RuntimeError
         tally.refused = 1
+        is_empty = not any(test["valid"] for test in case["tests"])
+        tally.unsatisfiable = int(is_empty and "no document is valid" in str(refused))
         return tally, [f"refused: {str(refused)[:160]}"]
     finally:
         tally.compile_ms.append((time.perf_counter() - begin) * 1e3)
