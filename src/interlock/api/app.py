@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from interlock import __version__
 from interlock.api import openapi, operations
+from interlock.api.admin import page as admin_page
 from interlock.api.admin import routes as admin_routes
 from interlock.api.admin.service import AdminService
 from interlock.api.anthropic.messages import routes as messages
@@ -77,6 +78,7 @@ def build_app(
         app.include_router(module.router(context))
     if admin is not None:
         app.include_router(admin_routes.router(context, admin))
+        app.include_router(admin_page.router())
     app.add_exception_handler(InterlockError, _interlock_error)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(ClientGone, _client_gone)

@@ -20,7 +20,10 @@ from interlock.api.errors import error_response
 from interlock.errors import InterlockError
 from interlock.settings.keys import as_hash, hash_of
 
-OPEN_PATHS = frozenset({"/health"})  # probes of orchestrators carry no key
+OPEN_PATHS = frozenset(
+    {"/health", "/admin"}
+)  # probes of orchestrators and browsers' first requests carry no key
+ADMIN_FILES = "/admin/static/"
 ADMIN_API = "/admin/api/"
 
 
@@ -42,7 +45,7 @@ class RequireKey:
             )
 
     def _problem(self, path: str, headers: Headers) -> str | None:
-        if path in OPEN_PATHS:
+        if path in OPEN_PATHS or path.startswith(ADMIN_FILES):
             return None
         if path.startswith(ADMIN_API):
             if self._admin_keys:

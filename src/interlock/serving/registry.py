@@ -15,6 +15,7 @@ from interlock.errors import InterlockError
 from interlock.resolve.resolve import Resolved
 from interlock.serving.configured import ConfiguredModel
 from interlock.serving.generation import Generation
+from interlock.serving.live import LiveRequest
 from interlock.settings.model import ModelSettings
 
 # Of several models the one that is furthest from serving speaks for all.
@@ -98,6 +99,18 @@ class ModelRegistry:
         return EngineStats(
             **{field.name: sum(getattr(stats, field.name) for stats in each) for field in fields(EngineStats)}
         )
+
+    def live(self) -> tuple[LiveRequest, ...]:
+        """The answers of all models that are being made, the oldest first."""
+        found = [one for model in self._models for one in model.service.live.list()]
+        return tuple(sorted(found, key=lambda one: one.started))
+
+    async def cancel(self, request_id: str) -> None:
+        """End an answer. Raises ``not_found``."""
+        for model in self._models:
+            if await model.service.live.cancel(request_id):
+                return
+        raise InterlockError("not_found", f"no request {request_id[:200]!r} is running")
 
     async def load(self) -> None:
         """Return when all models can serve. Raises what kept the first of them from it; then all are stopped."""

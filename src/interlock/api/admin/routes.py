@@ -1,4 +1,4 @@
-"""``/admin/api``: models, their settings and the families.
+"""``/admin/api``: models, their settings, the requests that run, and the families.
 
 ``PUT`` of settings takes an object of changes: a key that is absent stays as it is, ``null`` clears one. Every key is
 checked before anything changes, and new requests see the change at once.
@@ -6,6 +6,7 @@ checked before anything changes, and new requests see the change at once.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -34,6 +35,15 @@ def router(context: ApiContext, admin: AdminService) -> APIRouter:
     async def change(name: str, request: Request) -> Response:
         changes = await read_call(request, context, _read_changes)
         return json_response((await admin.configure(name, changes)).to_json())
+
+    @routes.get("/requests")
+    async def requests() -> Response:
+        return json_response({"requests": [asdict(one) for one in admin.live()]})
+
+    @routes.post("/requests/{request_id}/cancel")
+    async def cancel(request_id: str) -> Response:
+        await admin.cancel(request_id)
+        return json_response({"cancelled": request_id})
 
     @routes.get("/grammar/parsers")
     async def parsers() -> Response:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from interlock.core.engine import EnginePhase
 from interlock.families.base import ModelFamily
+from interlock.serving.live import LiveRequest
 from interlock.settings.model import ModelSettings
 
 
@@ -27,6 +28,14 @@ class AdminService(Protocol):
 
     def find(self, name: str) -> AdminModel:
         """By name or alias. Raises ``model_not_found``."""
+        ...
+
+    def live(self) -> Sequence[LiveRequest]:
+        """The answers that are being made, the oldest first."""
+        ...
+
+    async def cancel(self, request_id: str) -> None:
+        """Raises ``not_found``."""
         ...
 
     async def configure(self, name: str, changes: Mapping[str, Any]) -> ModelSettings:
