@@ -46,6 +46,36 @@ def families_page() -> str:
     return "\n".join([*lines, "", *_NOTES, ""])
 
 
+_WIDER_TAGS = (
+    (
+        "`llama3`, `kimi_k2`, `deepseek_r1`, `deepseek_v3_1`, `qwen3`, `exaone`, `harmony`",
+        "JSON without a space after `:` or `,`, and other white space",
+        "one spelling, that of the model's template",
+    ),
+    (
+        "`qwen3_coder`",
+        "no line break after `<parameter=..>` and before `</parameter>`",
+        "the template writes both, and without them a line break of the value's own could not be told apart",
+    ),
+    (
+        "`deepseek_v3_2`, `deepseek_v4`, `deepseek_v4_1`",
+        "no line break before the closing `invoke`",
+        "the models' own encoder writes it",
+    ),
+    (
+        "`minimax_m2`, `kimi_k3`",
+        "no space after `,` in arrays and objects",
+        "the templates write JSON with the space",
+    ),
+    ("`kimi_k3`", "an answer before a call that is required", "such a turn is its calls alone"),
+    (
+        "`cohere_cofl`",
+        "call ids of any digits",
+        "the id counts the calls of the turn",
+    ),
+    ("`harmony`", "a turn that must call a tool, without a call", "it must call one"),
+)
+
 _NOTES = (
     "## Rules that hold for all",
     "",
@@ -55,6 +85,7 @@ _NOTES = (
     "- A parameter written as raw text is read by the types its schema allows: `string` alone is the text itself,",
     "  character for character; without `string` it is JSON (or Python's `None`, `True`, `False`); with both, text that",
     "  is JSON of one of the other types is that value. Text that fits none stays a string, and so does not validate.",
+    "- In a parameter that is an object or a list, a closing tag inside a JSON string is text.",
     "- Raw text cannot hold its own closing tag. A constrained answer never contains it; an earlier turn that does is",
     "  refused with 400, unless the tag is a token, which text never becomes.",
     "- MiniMax M3: where a value may be a string or an object, only strings and scalars are generated, and of objects and",
@@ -68,8 +99,12 @@ _NOTES = (
     "- Harmony: ` <|constrain|>json` follows the recipient after a space, as gpt-oss writes it; the tag allows no space.",
     "- Cohere, tagged form: lists and objects are JSON in one value; the tag nests values of the types `list` and `dict`.",
     "",
-    "In the other direction the tags are wider: they allow any white space in JSON (here only what models write), and",
-    "Harmony's tag lets a turn that must call a tool end without one.",
+    "In the other direction the tags are wider. What they allow beyond the grammars here, the parser reads all the same",
+    "(same test), for a model that is not constrained may write it:",
+    "",
+    "| family | the tag also allows | why it is not generated here |",
+    "|---|---|---|",
+    *(f"| {' | '.join(row)} |" for row in _WIDER_TAGS),
 )
 
 

@@ -25,7 +25,9 @@ class TaggedReader:
         self.done = False
         self._parts = parts
         self._types = types
-        self._words = {word: kind for kind, word in syntax.types}
+        self._words = {
+            word: frozenset(kind for kind, own in syntax.types if own == word) for _, word in syntax.types
+        }
         self._unescape = html.unescape if syntax.escapes_keys else str
         self._open = encode(syntax.key_open.strip())
         self._middle = encode(syntax.type_open)
@@ -37,6 +39,8 @@ class TaggedReader:
         self._kinds: frozenset[str] = _STRING
         self._value: list[str] = []
         self._line_break = ""  # may belong to the closer
+        self._inside = _OpenString(self._kinds)
+        self._by_token = any("\ud800" <= char <= "\udfff" for char in self._close)
 
     def feed(self, text: str, pos: int) -> int:
         while pos < len(text) and not self.done:
@@ -64,19 +68,20 @@ class TaggedReader:
             if len(text) - pos > _MAX_HEAD:
                 raise JsonError(pos)
             return pos
-        key, kind = text[pos : found.start()], None
+        key, kinds = text[pos : found.start()], None
         if self._middle:
             key, _, word = key.partition(self._middle)
-            kind = self._words.get(word)
-            if kind is None:
+            kinds = self._words.get(word)
+            if kinds is None:
                 raise JsonError(pos)
         key = self._unescape(key.strip())
         if not key or "\n" in key or any("\ud800" <= char <= "\udfff" for char in key):
             raise JsonError(pos)
-        self._kinds = self._types.property(key).kinds if kind is None else frozenset((kind,))
+        self._kinds = self._types.property(key).kinds if kinds is None else kinds
         self._parts.add(("{" if self._first else ", ") + json_text.quote(key) + ": ")
         self._first = False
         self._value = []
+        self._inside = _OpenString(self._kinds)
         self._read = self._value_start
         return found.end()
 
@@ -92,6 +97,9 @@ class TaggedReader:
         self._take(text[pos:stop])
         if end < 0:
             return stop
+        if self._inside.is_open and not self._line_break and not self._by_token:
+            self._take(self._close)
+            return end + len(self._close)
         if is_text(self._kinds):
             self._parts.add('"')
         elif self._words and not is_json("".join(self._value)):
@@ -112,6 +120,40 @@ class TaggedReader:
             self._parts.add(json_text.quote(text)[1:-1])
         else:
             self._value.append(text)
+            self._inside.feed(text)
+
+
+class _OpenString:
+    """Whether a value, if it is an object or a list, has arrived up to the middle of a string: there a closing tag is
+    text. A line break shows that it is no JSON."""
+
+    _SPECIAL = re.compile(r'\\(?s:.)?|["\n]')
+
+    def __init__(self, kinds: frozenset[str]) -> None:
+        self.is_open = False
+        self._openers = "".join(char for kind, char in (("object", "{"), ("array", "[")) if kind in kinds)
+        self._begun = False
+        self._escapes = False
+
+    def feed(self, text: str) -> None:
+        if not self._begun:
+            text = text.lstrip()
+            if not text:
+                return
+            self._begun = True
+            if text[0] not in self._openers:
+                self._openers = ""
+        if not self._openers:
+            return
+        start = 1 if self._escapes and text else 0
+        self._escapes = self._escapes and not text
+        for match in self._SPECIAL.finditer(text, start):
+            if match[0] == '"':
+                self.is_open = not self.is_open
+            elif match[0] == "\n" and self.is_open:
+                self.is_open, self._openers = False, ""
+                return
+            self._escapes = match[0] == "\\"
 
 
 def _flexible(text: str) -> re.Pattern[str]:
