@@ -1,8 +1,9 @@
-"""Questions about languages, answered by derivatives: membership, emptiness, a shortest member."""
+"""Questions about languages, answered by derivatives: membership, emptiness, a short member."""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import TypeGuard
 
 from interlock.constraints.schema.text import chars
@@ -17,30 +18,24 @@ def accepts(lang: Lang, word: str) -> bool:
     return Matcher(lang).accepts(word)
 
 
-def shortest(lang: Lang, max_states: int) -> str | bool | None:
-    """A shortest word of ``lang``, ``None`` if it is empty, ``False`` if ``max_states`` did not suffice."""
-    if isinstance(lang, Words):
-        return min(lang.words, key=lambda word: (len(word), word), default=None)
+def _has_no_word(lang: Lang, max_states: int) -> bool:
+    """No word is found, and there are not more than ``max_states`` derivatives. Small ones come first: they are near
+    the end of a word."""
     seen = {lang}
-    frontier: list[tuple[Lang, str]] = [(lang, "")]
+    frontier = [(lang.size, 0, lang)]
     while frontier:
-        following: list[tuple[Lang, str]] = []
-        for state, word in frontier:
-            if state.nullable:
-                return word
-            if isinstance(state, Words):
-                best = min(state.words, key=lambda text: (len(text), text))
-                return word + best
-            for char in representatives(state):
-                derived = derive(state, char)
-                if derived is NONE or derived in seen:
-                    continue
-                if len(seen) >= max_states:
-                    return False
-                seen.add(derived)
-                following.append((derived, word + char))
-        frontier = following
-    return None
+        state = heappop(frontier)[2]
+        if state.nullable or isinstance(state, Words):
+            return False
+        for char in representatives(state):
+            derived = derive(state, char)
+            if derived is NONE or derived in seen:
+                continue
+            if derived.nullable or len(seen) >= max_states:
+                return False
+            seen.add(derived)
+            heappush(frontier, (derived.size, len(seen), derived))
+    return True
 
 
 @lru_cache(maxsize=16384)
@@ -50,7 +45,7 @@ def is_empty(lang: Lang, max_states: int = 400) -> bool:
         return lang is NONE
     if isinstance(lang, And) and _has_example(lang):
         return False
-    return shortest(lang, max_states) is None
+    return _has_no_word(lang, max_states)
 
 
 def _has_example(lang: And) -> bool:
