@@ -1,52 +1,18 @@
-"""DeepSeek V3.2: DSML, tags around a sentinel token; a word says whether a parameter is text or JSON."""
+"""DeepSeek V3.2: DSML."""
 
 from __future__ import annotations
 
-from interlock.core.argument_syntax import TaggedArguments
-from interlock.families.base import Arguments, Lit, Mark, ModelFamily, Name, ReasoningFormat, ToolCallSyntax
+from interlock.families.base import ModelFamily
+from interlock.families.dsml import DSML_REASONING, dsml_calls, dsml_closer
 
-_DSML = TaggedArguments(
-    key_open='<｜DSML｜parameter name="',
-    type_open='" string="',
-    key_close='">',
-    value_close="</｜DSML｜parameter>\n",
-    separator="",
-    types=(
-        ("string", "true"),
-        ("number", "false"),
-        ("boolean", "false"),
-        ("null", "false"),
-        ("object", "false"),
-        ("array", "false"),
-    ),
-)
+_PREFIX = "｜DSML｜"
 
 FAMILY = ModelFamily(
     name="deepseek_v3_2",
     aliases=("deepseek_v32", "deepseek-v3.2"),
     title="DeepSeek V3.2",
-    tool_calls=ToolCallSyntax(
-        section_open=(Mark("<｜DSML｜function_calls>"), Lit("\n")),
-        call=(
-            Mark('<｜DSML｜invoke name="'),
-            Name(),
-            Lit('">\n'),
-            Arguments(_DSML),
-            Mark("</｜DSML｜invoke>"),
-        ),
-        section_close=(Lit("\n"), Mark("</｜DSML｜function_calls>")),
-        lead="\n\n",
-        always_leads=True,
-    ),
-    reasoning=ReasoningFormat(
-        open="<think>",
-        close="</think>",
-        after_open="",
-        before_close="",
-        after_close="",
-        enabled_kwarg="thinking",
-        closed_by_tool_call=True,
-    ),
-    reserved=("</｜DSML｜parameter>", "</result>"),
+    tool_calls=dsml_calls(_PREFIX, "function_calls", ends_lines=True),
+    reasoning=DSML_REASONING,
+    reserved=(dsml_closer(_PREFIX), "</result>"),
     architectures=("deepseek_v32",),
 )
