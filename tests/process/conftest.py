@@ -198,13 +198,13 @@ def _write_model(model: Model, shared: Path, folder: Path) -> None:
     (folder / "chat_template.jinja").write_text(template.read_text("utf-8"))
 
 
-@pytest.fixture(scope="session", params=MODELS)
+@pytest.fixture(scope="module", params=MODELS)
 def model_name(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def model(model_name: str) -> Model:
     return MODELS[model_name]
 
@@ -212,7 +212,7 @@ def model(model_name: str) -> Model:
 Serve = Callable[[dict[str, str]], AbstractContextManager[str]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def serve_script(
     model_name: str, model: Model, shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Serve:

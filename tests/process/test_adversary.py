@@ -262,7 +262,7 @@ def ways(key: str, number: int) -> tuple[bool, ...]:
 Answers = dict[tuple[str, bool], Answer | str]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def answers(model_name: str, model: Any, serve_script: Any) -> Iterator[Answers]:
     """All behaviours of a model, streamed and not, asked at once."""
     wanted = [key for key, behaviour in BEHAVIOURS.items() if getattr(model, behaviour.needs)]

@@ -426,6 +426,7 @@ async def _cancel_reader(stream: AsyncIterator[EngineOutput]) -> None:
 
 @pytest.mark.parametrize("num_turns", [0, 1, 3, 50])
 async def test_an_engine_stopped_while_it_starts_leaves_nothing(num_turns: int):
+    before = {child.pid for child in psutil.Process().children()}
     engine = LocalEngine(CONFIG)
     starting = asyncio.create_task(engine.start())
     for _ in range(num_turns):
@@ -435,7 +436,7 @@ async def test_an_engine_stopped_while_it_starts_leaves_nothing(num_turns: int):
         await starting
     assert error.value.code == "shutting_down"
     assert engine.worker_pid is None
-    assert psutil.Process().children() == []
+    assert {child.pid for child in psutil.Process().children()} == before
 
 
 async def test_a_refusal_of_the_worker_reaches_the_reader():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,14 +23,19 @@ from interlock.engine.ipc.messages import (
 from interlock.engine.wakeup import Wakeup
 from interlock.engine.worker_loop import WorkerLoop
 
+Item = ClientMessage | Callable[[], Any] | frozenset[int] | None
+
 
 class StubEndpoint:
-    """Gives one item of ``script`` each time the loop asks for messages: a message, or what to call."""
+    """Gives one item of ``script`` each time the loop asks for messages: a message, what to call, or a set of tickets
+    that must have been answered before the script goes on."""
 
-    def __init__(self, script: list[ClientMessage | Callable[[], Any] | None]) -> None:
+    def __init__(self, script: list[Item]) -> None:
         self._script = iter(script)
         self.sent: list[WorkerMessage] = []
         self.wakeup: int | None = None
+        self._awaited: frozenset[int] = frozenset()
+        self._deadline = 0.0
 
     def also_wait_for(self, file_descriptor: int) -> None:
         self.wakeup = file_descriptor
@@ -39,8 +44,13 @@ class StubEndpoint:
         self.sent.append(message)
 
     def received(self) -> Iterator[ClientMessage]:
+        if not self._awaited <= {message.ticket for message in self.sent if isinstance(message, Prepared)}:
+            assert time.monotonic() < self._deadline, "not answered in time"
+            return
         item = next(self._script, None)
-        if callable(item):
+        if isinstance(item, frozenset):
+            self._awaited, self._deadline = item, time.monotonic() + 10
+        elif callable(item):
             item()
         elif item is not None:
             yield item
@@ -67,7 +77,7 @@ def submit(request_id: str, max_tokens: int = 3, **fields: Any) -> Submit:
     return Submit(EngineRequest(request_id=request_id, max_tokens=max_tokens, **settings))
 
 
-def run(bench: Any, script: list[ClientMessage | Callable[[], Any] | None]) -> StubEndpoint:
+def run(bench: Any, script: list[Item]) -> StubEndpoint:
     endpoint = StubEndpoint(script)
     WorkerLoop(endpoint, bench.core, bench.compiler, Wakeup()).run()  # type: ignore[arg-type]
     return endpoint
@@ -101,16 +111,8 @@ def test_an_abort_ends_its_request(bench):
 def test_stats_and_prepare_are_answered_by_ticket(bench, make_constraint):
     b = bench()
     good, bad = make_constraint(["ab"]), make_constraint([])
-    compiled = threading.Event()
-
-    def both_compiled() -> None:
-        for constraint in (good, bad):
-            b.compiler.prepare(constraint).exception(10)
-        compiled.set()
-
-    script = [StatsQuery(7), Prepare(8, good), Prepare(9, bad), both_compiled, None, Shutdown(0.0)]
+    script = [StatsQuery(7), Prepare(8, good), Prepare(9, bad), frozenset({8, 9}), Shutdown(0.0)]
     endpoint = run(b, script)
-    assert compiled.is_set()
     answers = {message.ticket: message for message in endpoint.sent if isinstance(message, Prepared)}
     assert answers[8] == Prepared(8)
     assert answers[9].code == "invalid_grammar"
