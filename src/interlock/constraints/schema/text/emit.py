@@ -75,7 +75,7 @@ def terminal(lang: Lang, spelling: Spelling) -> str:
 
 
 def is_spellable_with_escapes(lang: Lang) -> bool:
-    r"""Classes of many scattered ranges have no short regex of ``\uXXXX`` spellings, and where more than characters
+    """Classes of many scattered ranges have no short regex of spellings with escapes, and where more than characters
     are counted, they multiply the states of the engine."""
     match lang:
         case Chars(ranges=ranges):
