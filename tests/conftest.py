@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from interlock import env
 from interlock.provision import demo
+from scripts.gguf_to_safetensors import convert
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,3 +33,13 @@ def shared() -> Path:
 def demo_model() -> Path:
     """The embedded model at Q8_0; fetched into the cache folder on first use."""
     return demo.demo_model(env.cache_dir(), None)
+
+
+@pytest.fixture(scope="session")
+def demo_folder(demo_model: Path) -> Path:
+    """The embedded model as a Hugging Face folder, float32; made on first use and kept beside the GGUF file."""
+    folder = demo_model.with_name("SmolLM2-135M-Instruct.F32")
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "model.safetensors").is_file():
+            convert(demo_model, folder)
+    return folder

@@ -50,6 +50,10 @@ class FastTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         return token_bytes.decode(self._vocabulary.tokens, ids)
 
+    def to_json(self) -> str:
+        """The tokenizer as the text of a ``tokenizer.json``."""
+        return self._full.to_str()
+
 
 def special_spellings(tokens: Sequence[bytes], special_ids: Collection[int]) -> dict[str, int]:
     """Spelling to id of the special tokens that have one."""

@@ -1,15 +1,18 @@
-"""Reads the header of a GGUF file (versions 2 and 3, little-endian): every metadata key, no tensor.
+"""Reads the header of a GGUF file (versions 2 and 3, little-endian): every metadata key, and where the tensors are.
 
 Layout: magic, u32 version, u64 tensors, u64 keys; then per key a string, a u32 type and a value. A string
-is a u64 length and UTF-8 bytes, an array a u32 item type, a u64 count and the items.
+is a u64 length and UTF-8 bytes, an array a u32 item type, a u64 count and the items. Then per tensor a string, a
+u32 number of dimensions, these as u64 (fastest first), a u32 type and the u64 offset behind the aligned header.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -25,12 +28,36 @@ _DTYPES = {code: np.dtype(name) for code, name in _SCALARS.items()}
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
 _MIN_KEY_BYTES = 8 + 4 + 1  # name length, type, the smallest value
+_MIN_TENSOR_BYTES = 8 + 4 + 4 + 8  # name length, dimensions, type, offset
+_ALIGNMENT = 32
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorPlace:
+    """shape: slowest dimension first, as in numpy. kind: GGML's number of the type. offset: bytes from the start
+    of the file."""
+
+    name: str
+    shape: tuple[int, ...]
+    kind: int
+    offset: int
 
 
 def read_metadata(path: Path) -> dict[str, Any]:
     """Metadata of the GGUF file at ``path``: numbers, bools, strings; an array of numbers is a numpy array,
     an array of strings a list. Raises ``InterlockError`` when the file cannot be read, is no GGUF file or is
     cut short; its cost is bounded by the size of the file, whatever counts it claims."""
+    return _read(path, lambda reader: reader.metadata())
+
+
+def read_tensor_places(path: Path) -> tuple[TensorPlace, ...]:
+    """Where the tensors of the GGUF file at ``path`` are. Raises as ``read_metadata`` does."""
+    return _read(path, lambda reader: reader.tensor_places())
+
+
+def _read(path: Path, what: Callable[[_Reader], T]) -> T:
     try:
         with path.open("rb") as file:
             if file.read(4) != MAGIC:
@@ -38,7 +65,7 @@ def read_metadata(path: Path) -> dict[str, Any]:
                     "invalid_value", f"{path} is not a GGUF file", hint="give a .gguf file or a model folder"
                 )
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(path, data).metadata()
+                return what(_Reader(path, data))
     except OSError as error:
         raise InterlockError("invalid_value", f"cannot read {path}: {error.strerror}") from error
 
@@ -51,6 +78,7 @@ class _Reader:
         self._data = data
         self._size = len(data)
         self._offset = len(MAGIC)
+        self._num_tensors = 0
 
     def metadata(self) -> dict[str, Any]:
         version = self._u32()
@@ -58,13 +86,28 @@ class _Reader:
             swapped = int.from_bytes(version.to_bytes(4, "little"), "big")
             kind = "big-endian" if swapped in _VERSIONS else f"version {version}"
             self._fail(f"is a {kind} GGUF file; versions 2 and 3, little-endian, are supported")
-        self._u64()  # number of tensors
+        self._num_tensors = self._u64()
         num_keys = self._count(_MIN_KEY_BYTES)
         result = {}
         for _ in range(num_keys):
             key = self._string("strict")
             result[key] = self._value(self._u32())
         return result
+
+    def tensor_places(self) -> tuple[TensorPlace, ...]:
+        alignment = int(self.metadata().get("general.alignment", _ALIGNMENT))
+        if self._num_tensors * _MIN_TENSOR_BYTES > self._size - self._offset:
+            self._cut_short()
+        found = []
+        for _ in range(self._num_tensors):
+            name = self._string("strict")
+            shape = tuple(self._u64() for _ in range(self._u32()))[::-1]
+            found.append((name, shape, self._u32(), self._u64()))
+        start = -(-self._offset // alignment) * alignment
+        return tuple(
+            TensorPlace(name=name, shape=shape, kind=kind, offset=start + offset)
+            for name, shape, kind, offset in found
+        )
 
     def _value(self, code: int) -> Any:
         if code == _STRING:
