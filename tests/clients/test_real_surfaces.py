@@ -34,6 +34,15 @@ PERSON: dict[str, Any] = {
 }
 ASK = "What is the weather in Paris?"
 PATCH = r"\*\*\* (Add|Delete) [a-z]{1,8}\n"
+PATCH_IN_LARK = r"""
+start: "*** Begin Patch" LF hunk ~ 1..2 "*** End Patch"
+hunk: "*** Add File: " NAME LF ("+" /[ -~]{0,8}/ LF) ~ 1..2
+NAME: /[a-z]{1,8}/ ".py"
+%import common.LF
+"""
+PATCH_TEXT = (
+    r"\*\*\* Begin Patch\n(\*\*\* Add File: [a-z]{1,8}\.py\n(\+[ -~]{0,8}\n){1,2}){1,2}\*\*\* End Patch"
+)
 MODEL = "demo"
 
 
@@ -153,12 +162,19 @@ def test_responses_format_and_history(ai: openai.OpenAI) -> None:
     assert second.usage.input_tokens > first.usage.input_tokens
 
 
-def test_responses_custom_tool_held_to_a_regex(ai: openai.OpenAI) -> None:
+@pytest.mark.parametrize(
+    ("syntax", "definition", "expected"),
+    [("regex", PATCH, PATCH), ("lark", PATCH_IN_LARK, PATCH_TEXT)],
+    ids=["regex", "lark"],
+)
+def test_responses_custom_tool_held_to_a_grammar(
+    ai: openai.OpenAI, syntax: str, definition: str, expected: str
+) -> None:
     tool: Any = {
         "type": "custom",
         "name": "patch",
         "description": "Edit a file",
-        "format": {"type": "grammar", "syntax": "regex", "definition": PATCH},
+        "format": {"type": "grammar", "syntax": syntax, "definition": definition},
     }
     fields: Any = {
         "model": MODEL,
@@ -166,12 +182,12 @@ def test_responses_custom_tool_held_to_a_regex(ai: openai.OpenAI) -> None:
         "tools": [tool],
         "tool_choice": {"type": "custom", "name": "patch"},
         "parallel_tool_calls": False,
-        "max_output_tokens": 100,
+        "max_output_tokens": 200,
         "temperature": 0,
     }
     (used,) = ai.responses.create(**fields).output
     assert used.type == "custom_tool_call"
-    assert re.fullmatch(PATCH, used.input)
+    assert re.fullmatch(expected, used.input)
     events = list(ai.responses.create(**fields, stream=True))
     deltas = [event.delta for event in events if event.type == "response.custom_tool_call_input.delta"]
     assert "".join(deltas) == used.input

@@ -1,8 +1,8 @@
 """Custom tools: the model writes a call with one argument, ``input``, and the client gets the string in it.
 
-So whatever holds for calls holds for them, in the family's own format, and the grammar of a regex is exact: the
-string's schema has it as its ``pattern`` (and is read as ECMAScript's, like every pattern of a schema). A Lark
-grammar would have to be rewritten so that each of its terminals matches JSON's spelling of its text; it is refused.
+So whatever holds for calls holds for them, in the family's own format: the string's schema has the grammar as its
+``pattern``. A regex is read as ECMAScript's, like every pattern of a schema; a Lark grammar is turned into one pattern
+where its language is regular (``constraints.lark.regular``), and refused where it is not.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from interlock.api.fields import unsupported
-from interlock.api.openai.responses.wire import WireTool
+from interlock.api.openai.responses.wire import WireTool, WireToolFormat
+from interlock.constraints.lark.regular import pattern as lark_pattern
+from interlock.constraints.lark.syntax import LarkError
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
 
@@ -28,7 +29,7 @@ def custom_tool(wire: WireTool, name: str, path: str) -> Tool:
     schema: dict[str, object] = {"type": "string"}
     format_ = wire.format
     if format_ is not None and format_.type == "grammar":
-        schema["pattern"] = f"^(?:{_regex(format_.syntax, format_.definition, path)})$"
+        schema |= _held_to(format_, f"{path}.format")
     parameters = {
         "type": "object",
         "properties": {"input": schema},
@@ -68,13 +69,23 @@ class InputReader:
         return decoded
 
 
-def _regex(syntax: str | None, definition: str | None, path: str) -> str:
-    if syntax is None or definition is None:
-        missing = f"{path}.format.{'syntax' if syntax is None else 'definition'}"
-        raise InterlockError("missing_field", f"{missing} is missing", param=missing)
-    if syntax == "lark":
-        raise unsupported(f"{path}.format.syntax", "lark is not enforced inside a call yet: use syntax `regex`")
-    if syntax != "regex":
-        param = f"{path}.format.syntax"
+def _held_to(format_: WireToolFormat, path: str) -> dict[str, str]:
+    """Keywords of the input's schema. A Lark grammar is shown to the model as its author wrote it."""
+    for name, value in (("syntax", format_.syntax), ("definition", format_.definition)):
+        if value is None:
+            raise InterlockError("missing_field", f"{path}.{name} is missing", param=f"{path}.{name}")
+    definition = format_.definition or ""
+    if format_.syntax == "regex":
+        return {"pattern": f"^(?:{definition})$"}
+    if format_.syntax != "lark":
+        param = f"{path}.syntax"
         raise InterlockError("invalid_value", f"{param} must be `lark` or `regex`", param=param)
-    return definition
+    try:
+        pattern = lark_pattern(definition)
+    except LarkError as error:
+        param = f"{path}.definition"
+        raise InterlockError("invalid_grammar", f"{param}, {error}", param=param) from None
+    return {
+        "description": f"A text that this Lark grammar derives:\n{definition}",
+        "pattern": f"^(?:{pattern})$",
+    }

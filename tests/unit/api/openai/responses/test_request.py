@@ -124,6 +124,14 @@ async def test_a_custom_tool_is_a_strict_function_with_one_string(read) -> None:
     assert exact.schema()["properties"] == {"input": {"type": "string", "pattern": "^(?:a+)$"}}
 
 
+async def test_a_lark_grammar_is_a_pattern_beside_the_text_that_the_model_is_shown(read) -> None:
+    source = 'start: "a" start | "b"'
+    (tool,) = (await read(tools=[grammar("lark", source)])).tools
+    text = tool.schema()["properties"]["input"]
+    assert (text["type"], text["pattern"]) == ("string", "^(?:(?:a)*b)$")
+    assert source in text["description"]
+
+
 async def test_formats(read) -> None:
     assert (await read(text={"format": {"type": "text"}})).output_format == TextFormat()
     assert (await read(text={"format": {"type": "json_object"}})).output_format == JsonObjectFormat()
@@ -162,7 +170,7 @@ async def test_logprobs_are_asked_for_in_two_ways(read) -> None:
         ({"tools": [{"type": "function"}]}, "tools[0].name"),
         ({"tools": [{**TOOL, "parameters": []}]}, "tools[0].parameters"),
         ({"tools": [{**TOOL, "format": {"type": "text"}}]}, "tools[0].format"),
-        ({"tools": [grammar("lark")]}, "tools[0].format.syntax"),
+        ({"tools": [grammar("lark", "start: a")]}, "tools[0].format.definition"),
         ({"tools": [grammar("banana")]}, "tools[0].format.syntax"),
         ({"tools": [grammar("regex", None)]}, "tools[0].format.definition"),
         ({"tools": [TOOL], "tool_choice": {"type": "mcp"}}, "tool_choice"),

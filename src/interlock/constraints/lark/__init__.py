@@ -1,0 +1,1 @@
+"""Lark grammars that clients bring, read as text: what they derive, as far as it is a regular language."""
