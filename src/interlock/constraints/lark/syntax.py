@@ -247,7 +247,8 @@ class _Parser:
 
     def _bounds(self, sign: str) -> tuple[int, int | None]:
         """After ``~``: ``n`` or ``n..m``; after ``{``: ``n}``, ``n,}`` or ``n,m}``."""
-        low = high = self._number()
+        low = self._number()
+        high: int | None = low
         if self._accept(".." if sign == "~" else ","):
             high = self._number() if sign == "~" or self._now.kind == "number" else None
         if sign == "{":
