@@ -21,7 +21,7 @@ from interlock.core.constraint import (
     FreeText,
     Grammar,
     JsonValue,
-    LoweredConstraint,
+    Lowering,
     Marker,
     Node,
     Regex,
@@ -130,15 +130,13 @@ async def test_bad_input_is_refused_in_bounded_time(pool: CompilePool, name: str
 async def test_costly_input_ends_in_bounded_time(pool: CompilePool, name: str) -> None:
     started = time.monotonic()
     (result,) = await asyncio.gather(pool.lower(spec(BOUNDED[name])), return_exceptions=True)
-    assert isinstance(result, LoweredConstraint) or (
-        isinstance(result, InterlockError) and result.entry.status == 400
-    )
+    assert isinstance(result, Lowering) or (isinstance(result, InterlockError) and result.entry.status == 400)
     assert time.monotonic() - started < BOUND_S
 
 
 @pytest.mark.parametrize("name", ACCEPTED)
 async def test_good_input_is_lowered(pool: CompilePool, name: str) -> None:
-    lowered = await pool.lower(spec(ACCEPTED[name]))
+    lowered = (await pool.lower(spec(ACCEPTED[name]))).constraint
     assert lowered.provider == "llguidance"
     assert lowered.grammar
 
@@ -166,7 +164,7 @@ async def test_all_unsupported_keywords_come_back_across_the_process(pool: Compi
 
 
 async def test_notes_come_back(pool: CompilePool) -> None:
-    lowered = await pool.lower(spec(JsonValue('{"type": "string", "format": "phone"}')))
+    lowered = (await pool.lower(spec(JsonValue('{"type": "string", "format": "phone"}')))).constraint
     assert lowered.notes == ("/format: format 'phone' is not checked",)
 
 
@@ -176,8 +174,10 @@ async def test_equal_specs_share_a_job_and_its_result() -> None:
     await pool.start()
     try:
         results = await asyncio.gather(*(pool.lower(spec(Text("shared"))) for _ in range(5)))
-        assert all(result is results[0] for result in results)
-        assert await pool.lower(spec(Text("shared"))) is results[0]
+        assert all(result.constraint is results[0].constraint for result in results)
+        again = await pool.lower(spec(Text("shared")))
+        assert again.is_cached and again.constraint is results[0].constraint
+        assert not any(result.is_cached for result in results)
         for _ in range(2):
             assert (await refusal(pool, Regex("("))).code == "invalid_regex"
         counted = {
@@ -198,7 +198,7 @@ async def test_a_cancelled_caller_does_not_stop_the_job_of_others(pool: CompileP
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    assert (await second).grammar
+    assert (await second).constraint.grammar
 
 
 async def test_a_job_past_its_time_is_killed_and_the_next_one_works() -> None:
@@ -209,7 +209,7 @@ async def test_a_job_past_its_time_is_killed_and_the_next_one_works() -> None:
         error = await refusal(pool, slow)
         assert error.code == "constraint_too_complex"
         assert error.message == "the constraint did not compile within 0.2 s"
-        assert (await pool.lower(spec(Text("next")))).grammar
+        assert (await pool.lower(spec(Text("next")))).constraint.grammar
         assert (await refusal(pool, slow)).message == error.message  # remembered
     finally:
         await pool.stop()
@@ -221,7 +221,7 @@ async def test_memory_is_bounded() -> None:
     try:
         hungry = Choice(tuple(f"{index:050}" for index in range(30_000)))
         assert (await refusal(pool, hungry)).code == "constraint_too_complex"
-        assert (await pool.lower(spec(Text("next")))).grammar
+        assert (await pool.lower(spec(Text("next")))).constraint.grammar
     finally:
         await pool.stop()
 
@@ -235,7 +235,7 @@ async def test_a_helper_that_died_while_idle_is_replaced() -> None:
         async with asyncio.timeout(BOUND_S):
             while pid in pool.helper_pids:  # noqa: ASYNC110
                 await asyncio.sleep(0)
-        assert (await pool.lower(spec(Text("next")))).grammar
+        assert (await pool.lower(spec(Text("next")))).constraint.grammar
         assert pool.helper_pids not in ((), (pid,))
     finally:
         await pool.stop()
@@ -268,7 +268,7 @@ async def test_a_report_is_made_by_a_helper(pool: CompilePool) -> None:
     assert [item["accepted"] for item in found["instances"]] == [True, False]
     assert found["instances"][1]["position"] == 3
     assert not (await pool.check(value))["compiled"]
-    assert (await pool.lower(spec(value), documents)).grammar
+    assert (await pool.lower(spec(value), documents)).constraint.grammar
     assert (await refusal(pool, value)).code == "invalid_schema"
 
 
@@ -291,7 +291,7 @@ async def test_all_schemas_are_refused_at_once(pool: CompilePool) -> None:
 
 
 async def test_a_relaxed_schema_is_lowered_and_tells_what_is_left_out(pool: CompilePool) -> None:
-    lowered = await pool.lower(spec(JsonValue(BEHIND, relaxed=True, tool="t")))
+    lowered = (await pool.lower(spec(JsonValue(BEHIND, relaxed=True, tool="t")))).constraint
     assert [(item.keyword, item.tool) for item in lowered.unenforced] == [("pattern", "t")]
 
 
@@ -300,7 +300,7 @@ async def test_the_servers_documents_are_known_to_every_job() -> None:
     await known.start()
     try:
         reference = '{"$ref": "http://example.com/x"}'
-        assert (await known.lower(spec(JsonValue(reference)))).grammar
+        assert (await known.lower(spec(JsonValue(reference)))).constraint.grammar
         assert await known.validate([(reference, "null"), (reference, "1")]) == (True, False)
     finally:
         await known.stop()

@@ -31,7 +31,7 @@ from interlock.compiling.results import ResultCache
 from interlock.config import CompileConfig
 from interlock.constraints import walk
 from interlock.constraints.documents import NO_DOCUMENTS
-from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint, Lowering
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
 
@@ -79,11 +79,10 @@ class CompilePool:
         helpers, self._helpers = self._helpers, []
         await asyncio.gather(*(helper.kill() for helper in helpers))
 
-    async def lower(
-        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
-    ) -> LoweredConstraint:
-        """The lowered spec. documents: more of them, for this call alone, whose result is not kept. Equal specs share one job and its result, refusals too; a caller that is cancelled
-        does not stop the job. Raises the ``InterlockError`` a client should see."""
+    async def lower(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> Lowering:
+        """The lowered spec. documents: more of them, for this call alone, whose result is not kept. Equal specs share
+        one job and its result, refusals too; a caller that is cancelled does not stop the job. Raises the
+        ``InterlockError`` a client should see."""
         num_chars = walk.num_chars(spec.root)
         if num_chars > MAX_SPEC_CHARS:  # before anything is done with so much text on this loop
             raise InterlockError(
@@ -94,22 +93,16 @@ class CompilePool:
         if documents:
             answer = await self._run(Job(text, dict(documents)))
             if isinstance(answer, Lowered):
-                return answer.constraint
+                return Lowering(constraint=answer.constraint)
             raise _error(answer)
-        key = _key(text)
+        key = hashlib.sha256(text.encode()).hexdigest()
         found = self._results.get(key)
         if found is None:
-            return await self._shared(key, text)
+            return Lowering(constraint=await self._shared(key, text))
         self._count("cached")
         if isinstance(found, InterlockError):
             raise found
-        return found
-
-    def is_cached(self, spec: ConstraintSpec) -> bool:
-        """``lower`` would answer at once."""
-        if walk.num_chars(spec.root) > MAX_SPEC_CHARS:
-            return False
-        return self._results.get(_key(spec.to_json())) is not None
+        return Lowering(constraint=found, is_cached=True)
 
     async def check(
         self, value: JsonValue, instances: Sequence[str] = (), documents: Mapping[str, str] = NO_DOCUMENTS
@@ -188,10 +181,6 @@ class CompilePool:
     def _count(self, result: str) -> None:
         if self._metrics is not None:
             self._metrics.lowering.labels(result).inc()
-
-
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _error(answer: Answer | InterlockError) -> InterlockError:

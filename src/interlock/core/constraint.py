@@ -194,6 +194,14 @@ class LoweredConstraint:
     unenforced: tuple[Problem, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowering:
+    """The answer of the compile pool. is_cached: it was there already."""
+
+    constraint: LoweredConstraint
+    is_cached: bool = False
+
+
 def _dump(node: Any) -> dict[str, Any]:
     out: dict[str, Any] = {"kind": _NAMES[type(node)]}
     for name in type(node).__dataclass_fields__:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from interlock.config import GenerationDefaults
 from interlock.constraints.documents import NO_DOCUMENTS
-from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, Lowering
 from interlock.core.engine import Engine
 from interlock.core.tokenizer import Tokenizer
 from interlock.families.base import ModelFamily
@@ -21,14 +21,9 @@ class Lowerer(Protocol):
 
     async def start(self) -> None: ...
 
-    async def lower(
-        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
-    ) -> LoweredConstraint:
-        """Lower and try out ``spec``. documents: schemas that references may name, for this call. Raises the ``InterlockError`` a client should see."""
-        ...
-
-    def is_cached(self, spec: ConstraintSpec) -> bool:
-        """``lower`` would answer at once."""
+    async def lower(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> Lowering:
+        """Lower and try out ``spec``. documents: schemas that references may name, for this call. Raises the
+        ``InterlockError`` a client should see."""
         ...
 
     async def check(

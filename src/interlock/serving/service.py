@@ -105,7 +105,7 @@ class GenerationService:
     async def check(self, spec: ConstraintSpec, model: str, documents: Mapping[str, str]) -> LoweredConstraint:
         """Lower and try out a constraint. Raises what a request with it would get."""
         self._check_model(model)
-        return await self._model.compile_pool.lower(spec, documents)
+        return (await self._model.compile_pool.lower(spec, documents)).constraint
 
     async def report(
         self, value: JsonValue, instances: Sequence[str], documents: Mapping[str, str]
@@ -148,10 +148,9 @@ class GenerationService:
         if spec is None:
             return 0.0, None, None
         started = time.perf_counter()
-        cache_hit = self._model.compile_pool.is_cached(spec)
-        constraint = await self._model.compile_pool.lower(spec)
-        await self._model.engine.prepare(constraint)
-        return time.perf_counter() - started, cache_hit, constraint
+        lowering = await self._model.compile_pool.lower(spec)
+        await self._model.engine.prepare(lowering.constraint)
+        return time.perf_counter() - started, lowering.is_cached, lowering.constraint
 
     def _relaxed(self, spec: ConstraintSpec | None) -> RelaxedAnswer | None:
         schemas = relaxed_schemas(spec)

@@ -15,7 +15,7 @@ from interlock.api.app import build_app
 from interlock.api.scripted import ScriptedService
 from interlock.config import HttpConfig
 from interlock.constraints.documents import NO_DOCUMENTS
-from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint, Lowering
 from interlock.core.engine import EngineRequest
 from interlock.engine.fake import ScriptedEngine
 from interlock.errors import InterlockError
@@ -169,16 +169,11 @@ class Pool:
     async def validate(self, pairs: Sequence[tuple[str, str]]) -> tuple[bool | None, ...]:
         return (True,) * len(pairs)
 
-    def is_cached(self, spec: ConstraintSpec) -> bool:
-        return False
-
-    async def lower(
-        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
-    ) -> LoweredConstraint:
+    async def lower(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> Lowering:
         self.specs.append(spec)
         if self.refusal is not None:
             raise self.refusal
-        return LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest())
+        return Lowering(constraint=LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest()))
 
 
 class Stack:

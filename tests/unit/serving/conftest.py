@@ -9,7 +9,7 @@ import pytest
 
 from interlock.config import GenerationDefaults, HttpConfig
 from interlock.constraints.documents import NO_DOCUMENTS
-from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
+from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint, Lowering
 from interlock.core.engine import EngineRequest
 from interlock.core.events import Event
 from interlock.core.messages import Message
@@ -54,21 +54,17 @@ class FakePool:
     async def stop(self) -> None:
         self.running = False
 
-    def is_cached(self, spec: ConstraintSpec) -> bool:
-        return False
-
-    async def lower(
-        self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS
-    ) -> LoweredConstraint:
+    async def lower(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> Lowering:
         self.specs.append(spec)
         self.waiting.set()
         if self.gate is not None:
             await self.gate.wait()
         if self.refusal is not None:
             raise self.refusal
-        return LoweredConstraint(
+        constraint = LoweredConstraint(
             provider=spec.provider, grammar="start: /.*/", key=spec.digest(), notes=("format is ignored",)
         )
+        return Lowering(constraint=constraint)
 
 
 class World:

@@ -41,6 +41,12 @@ class Term:
             return False
         return self.high is None or (self.low <= self.high and len(self.need) <= self.high)
 
+    @property
+    def order(self) -> tuple[int, list[str], list[str], int, int]:
+        """Sorts terms, those that ask for little first."""
+        names = sorted(self.need), sorted(self.forbid)
+        return len(self.need) + len(self.forbid), *names, self.low, -1 if self.high is None else self.high
+
     def implies(self, other: Term) -> bool:
         """Everything that satisfies ``self`` satisfies ``other``."""
         return (
@@ -135,7 +141,7 @@ def _without(term: Term, unit: Term) -> Term:
 
 
 def _absorb(terms: Iterable[Term]) -> Factor:
-    ordered = sorted(set(terms), key=lambda term: len(term.need) + len(term.forbid))
+    ordered = sorted(set(terms), key=lambda term: term.order)
     out: list[Term] = []
     for term in ordered:
         if not any(term.implies(other) for other in out):
@@ -165,7 +171,7 @@ def expand(unit: Term, factors: Iterable[Factor]) -> list[Term] | None:
         found = {joined for term in terms for other in factor if (joined := term & other).consistent}
         if len(found) > _MAX_TERMS:
             return None
-        terms = list(_absorb(found))
+        terms = sorted(_absorb(found), key=lambda term: term.order)
     return terms
 
 
@@ -176,7 +182,8 @@ def terms(presence: Presence) -> list[Term] | None:
 def groups(presence: Presence) -> list[list[Term]] | None:
     """The factors, multiplied out where they share names or counts: disjunctions that can be judged one by
     one. The unit is not among them. ``None`` if one is too large."""
-    pending = [(factor, _touches(factor)) for factor in presence.factors]
+    ordered = sorted(presence.factors, key=lambda factor: sorted(term.order for term in factor))
+    pending = [(factor, _touches(factor)) for factor in ordered]
     out: list[tuple[list[Factor], set[str | None]]] = []
     for factor, touched in pending:
         joined: tuple[list[Factor], set[str | None]] = ([factor], set(touched))

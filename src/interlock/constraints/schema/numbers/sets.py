@@ -27,6 +27,12 @@ class Cell:
     def point(self) -> Fraction | None:
         return self.low if self.low is not None and self.low == self.high else None
 
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Sorts cells, the same way in every process."""
+        bounds = (self.low is not None, self.low or 0, self.low_open, self.high is None, self.high or 0)
+        return *bounds, self.high_open, self.step or 0, sorted(self.nots)
+
     def has(self, value: Fraction) -> bool:
         if self.low is not None and (value < self.low or (self.low_open and value == self.low)):
             return False

@@ -36,7 +36,8 @@ def terminal(cells: NumberSet, name: Name, *, integers_only: bool) -> str:
     singles = [cell.point for cell in cells if cell.point is not None]
     if singles:
         parts.append(f"/{'|'.join(sorted(_point(value, integers_only) for value in singles))}/")
-    parts += sorted(_cell(cell, name) for cell in cells if cell.point is None)
+    wide = (cell for cell in cells if cell.point is None)
+    parts += sorted(_cell(cell, name) for cell in sorted(wide, key=lambda cell: cell.order))
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
 
 

@@ -31,7 +31,12 @@ class Lang:
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}{self.key!r}"
+        """The same text in every process, so that it can give an order."""
+        return f"{type(self).__name__}({', '.join(map(_shown, self.key))})"
+
+
+def _shown(part: object) -> str:
+    return f"{{{', '.join(sorted(map(repr, part)))}}}" if isinstance(part, frozenset) else repr(part)
 
 
 class Words(Lang):
