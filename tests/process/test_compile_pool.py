@@ -176,7 +176,8 @@ async def test_equal_specs_share_a_job_and_its_result() -> None:
         results = await asyncio.gather(*(pool.lower(spec(Text("shared"))) for _ in range(5)))
         assert all(result.constraint is results[0].constraint for result in results)
         again = await pool.lower(spec(Text("shared")))
-        assert again.is_cached and again.constraint is results[0].constraint
+        assert again.is_cached
+        assert again.constraint is results[0].constraint
         assert not any(result.is_cached for result in results)
         for _ in range(2):
             assert (await refusal(pool, Regex("("))).code == "invalid_regex"
