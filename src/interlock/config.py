@@ -117,8 +117,9 @@ class ResponseStoreConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpConfig:
-    """host, port (0: one from the OS). max_body_bytes and max_nesting bound a request body.
-    api_keys, admin_keys: keys or their hashes (``settings.keys``)."""
+    """host, port (0: one from the OS). max_body_bytes, max_nesting and body_timeout_s bound a request body, max_headers,
+    max_header_bytes and header_timeout_s its head. api_keys, admin_keys: keys or their hashes (``settings.keys``).
+    ssl_certfile, ssl_keyfile: PEM files, both or none. allow_origins: sites whose scripts may read answers."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -126,6 +127,13 @@ class HttpConfig:
     admin_keys: tuple[str, ...] = ()
     max_body_bytes: int = 8 * 1024 * 1024
     max_nesting: int = 200
+    body_timeout_s: float = 60.0
+    max_headers: int = 100
+    max_header_bytes: int = 64 * 1024
+    header_timeout_s: float = 20.0
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    allow_origins: tuple[str, ...] = ()
     max_concurrent: int = 264  # the default slots and queue
     request_timeout_s: float = 600.0
     drain_s: float = 20.0

@@ -52,6 +52,7 @@ CATALOG: dict[str, ErrorEntry] = {
     "method_not_allowed": ErrorEntry(405, _REQUEST, False, "the path exists with another method"),
     "request_timeout": ErrorEntry(408, "timeout_error", True, "the request ran past its time limit"),
     "body_too_large": ErrorEntry(413, _REQUEST, False, "the body is larger than the server's limit"),
+    "headers_too_large": ErrorEntry(431, _REQUEST, False, "the request has more headers than the server takes"),
     "unsupported_media_type": ErrorEntry(415, _REQUEST, False, "the body is not application/json"),
     # the server is busy or changing state
     "overloaded": ErrorEntry(429, "overloaded_error", True, "too many requests are waiting"),

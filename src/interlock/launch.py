@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -17,6 +18,7 @@ from fastapi import FastAPI
 from interlock import log
 from interlock.api.app import build_app
 from interlock.api.auth import is_loopback
+from interlock.api.connection import bounded_connection
 from interlock.compiling.pool import CompilePool
 from interlock.config import HttpConfig, ServerConfig
 from interlock.engine.client import LocalEngine
@@ -102,9 +104,11 @@ class Server:
         self._app, self._models = compose(config)
         self._app.router.lifespan_context = self._lifespan
         self._starting: asyncio.Task[None] | None = None
+        _check_certificate(config.http)
         self._socket = _bind(config.http)
         host, port = self._socket.getsockname()[:2]
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        scheme = "http" if config.http.ssl_certfile is None else "https"
+        self.url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         self._uvicorn = _HttpServer(
             uvicorn.Config(
                 self._app,
@@ -112,6 +116,10 @@ class Server:
                 access_log=False,
                 server_header=False,
                 ws="none",
+                http=bounded_connection(config.http.header_timeout_s),
+                h11_max_incomplete_event_size=config.http.max_header_bytes,
+                ssl_certfile=config.http.ssl_certfile,
+                ssl_keyfile=config.http.ssl_keyfile,
                 timeout_graceful_shutdown=round(config.http.drain_s + _LAST_BYTES_S),
             ),
             finish=self._finish,
@@ -221,6 +229,22 @@ def run(config: ServerConfig) -> None:
     names = ", ".join((config.served_name, *(name for name, _ in config.more_models)))
     server = Server(config, lambda url: print(f"Interlock serves {names} at {url}", flush=True))
     server.run()
+
+
+def _check_certificate(http: HttpConfig) -> None:
+    """Raises ``InterlockError`` before anything is loaded or bound."""
+    if http.ssl_certfile is None and http.ssl_keyfile is None:
+        return
+    if http.ssl_certfile is None or http.ssl_keyfile is None:
+        raise InterlockError("invalid_value", "TLS needs both --ssl-certfile and --ssl-keyfile")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(http.ssl_certfile, http.ssl_keyfile)
+    except OSError as error:  # files that cannot be read, and ssl.SSLError
+        raise InterlockError(
+            "invalid_value",
+            f"{http.ssl_certfile} and {http.ssl_keyfile} are no certificate and key: {error}",
+            hint="Both are PEM files; the first holds the whole chain.",
+        ) from error
 
 
 def _bind(http: HttpConfig) -> socket.socket:

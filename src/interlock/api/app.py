@@ -18,6 +18,7 @@ from interlock.api.admin.service import AdminService
 from interlock.api.anthropic.messages import routes as messages
 from interlock.api.auth import RequireKey
 from interlock.api.context import ApiContext, ReasoningField, Service
+from interlock.api.cors import CrossOrigin
 from interlock.api.disconnect import ClientGone
 from interlock.api.edge import Edge
 from interlock.api.errors import error_response, internal_error
@@ -61,7 +62,11 @@ def build_app(
         version=__version__,
         openapi_url=None,  # bodies are read by hand, within bounds; ``openapi`` has the document
         redirect_slashes=False,
-        middleware=[Middleware(Edge), Middleware(RequireKey, keys=http.api_keys, admin_keys=http.admin_keys)],
+        middleware=[
+            Middleware(Edge, max_headers=http.max_headers, max_header_bytes=http.max_header_bytes),
+            *([Middleware(CrossOrigin, origins=http.allow_origins)] if http.allow_origins else ()),
+            Middleware(RequireKey, keys=http.api_keys, admin_keys=http.admin_keys),
+        ],
     )
     for module in (
         chat,

@@ -20,9 +20,8 @@ from interlock.api.errors import error_response
 from interlock.errors import InterlockError
 from interlock.settings.keys import as_hash, hash_of
 
-OPEN_PATHS = frozenset(
-    {"/health", "/admin"}
-)  # probes of orchestrators and browsers' first requests carry no key
+# probes of orchestrators and browsers' first requests carry no key
+OPEN_PATHS = frozenset({"/health", "/ready", "/admin"})
 ADMIN_FILES = "/admin/static/"
 ADMIN_API = "/admin/api/"
 

@@ -156,6 +156,7 @@ ENDPOINTS: tuple[EndpointEntry, ...] = (
         group="Interlock", method="post", path="/detokenize", summary="Token ids to text", body=WireDetokenize
     ),
     EndpointEntry(group="Operations", method="get", path="/health", summary="200 when requests are served"),
+    EndpointEntry(group="Operations", method="get", path="/ready", summary="200 when requests are taken"),
     EndpointEntry(
         group="Operations", method="get", path="/metrics", summary="Prometheus metrics", answers="text/plain"
     ),

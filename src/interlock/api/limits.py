@@ -10,7 +10,6 @@ from interlock.api.disconnect import ClientGone
 from interlock.config import HttpConfig
 from interlock.errors import InterlockError
 
-BODY_TIMEOUT_S = 60.0
 LARGE_BODY_BYTES = 64 * 1024  # from here on reading a body is worth a thread
 
 
@@ -22,13 +21,13 @@ async def read_body(request: Request, limits: HttpConfig) -> bytes:
     _check_size(int(declared) if declared.isdecimal() else 0, limits.max_body_bytes)
     body = bytearray()
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with asyncio.timeout(limits.body_timeout_s):
             async for chunk in request.stream():
                 body += chunk
                 _check_size(len(body), limits.max_body_bytes)
     except TimeoutError:
         raise InterlockError(
-            "request_timeout", f"the body did not arrive within {BODY_TIMEOUT_S:g} seconds"
+            "request_timeout", f"the body did not arrive within {limits.body_timeout_s:g} seconds"
         ) from None
     except ClientDisconnect:
         raise ClientGone from None

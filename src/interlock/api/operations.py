@@ -1,4 +1,4 @@
-"""What an operator asks: ``/health``, ``/metrics``, ``/version``."""
+"""What an operator asks: ``/health``, ``/ready``, ``/metrics``, ``/version``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from starlette.responses import Response
 from interlock import __version__
 from interlock.api.context import ApiContext
 from interlock.api.errors import json_response
+from interlock.core.engine import EnginePhase
 from interlock.errors import InterlockError
 
 STATS_TIMEOUT_S = 2.0
+_TAKING: frozenset[EnginePhase] = frozenset({"ready", "restarting"})
 
 
 def router(context: ApiContext) -> APIRouter:
@@ -27,6 +29,13 @@ def router(context: ApiContext) -> APIRouter:
         ready = phase == "ready"
         body = {"status": "ok" if ready else "unavailable", "phase": phase}
         return json_response(body, status=200 if ready else 503)
+
+    @routes.api_route("/ready", methods=["GET", "HEAD"])
+    async def ready() -> Response:
+        """200 when a request that comes now is taken, also where it waits for a worker that is restarted."""
+        phase = context.health()
+        is_ready = phase in _TAKING
+        return json_response({"ready": is_ready, "phase": phase}, status=200 if is_ready else 503)
 
     @routes.get("/metrics")
     async def metrics() -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +29,14 @@ _T = TypeVar("_T")
 _Function = Callable[..., Any]
 
 _KV_TYPES = click.Choice(["f16", "f32", "bf16", "q8_0", "q4_0"])
+
+
+def _origins(_context: click.Context, _option: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for origin in value:
+        if origin != "*" and not re.fullmatch(r"https?://[^/\s?#@]+", origin):
+            raise click.BadParameter(f"{origin!r} is no origin like https://app.example.com; * is any")
+    return value
+
 
 HTTP = (
     click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on."),
@@ -55,6 +64,39 @@ HTTP = (
         default=None,
         type=click.Path(path_type=Path, dir_okay=False),
         help="SQLite file for stored responses [default: memory].",
+    ),
+    click.option(
+        "--ssl-certfile",
+        default=None,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Serve over TLS: the certificate with its chain, PEM.",
+    ),
+    click.option(
+        "--ssl-keyfile",
+        default=None,
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        help="Its key, PEM without a password.",
+    ),
+    click.option(
+        "--allow-origin",
+        "allow_origins",
+        multiple=True,
+        callback=_origins,
+        help="A site whose scripts may read answers, such as https://app.example.com. May be given several times.",
+    ),
+    click.option(
+        "--header-timeout-s",
+        default=20.0,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="Seconds a client may take to send the head of a request.",
+    ),
+    click.option(
+        "--body-timeout-s",
+        default=60.0,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="Seconds a client may take to send the body.",
     ),
     click.option("--request-timeout-s", default=600.0, show_default=True, help="Seconds a request may take."),
     click.option(
@@ -182,11 +224,20 @@ POLICY = (
         help="Name of the thinking text in answers.",
     ),
 )
-LOG_LEVEL = click.option(
-    "--log-level",
-    default=None,
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    help="[default: info]",
+LOG = (
+    click.option(
+        "--log-level",
+        default=None,
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        help="[default: info]",
+    ),
+    click.option(
+        "--log-format",
+        default="text",
+        show_default=True,
+        type=click.Choice(["text", "json"]),
+        help="json: one object a line, for log collectors.",
+    ),
 )
 
 

@@ -22,13 +22,15 @@ from interlock.provision.resolve import resolve_model
     metavar="NAME=MODEL",
     help="A model under a name of your choice. May be given several times.",
 )
-@opt.stack(*opt.HTTP, *opt.ENGINE, *opt.POLICY, opt.LOG_LEVEL)
-def command(model: str | None, named: tuple[str, ...], log_level: str | None, **options: Any) -> None:
+@opt.stack(*opt.HTTP, *opt.ENGINE, *opt.POLICY, *opt.LOG)
+def command(
+    model: str | None, named: tuple[str, ...], log_level: str | None, log_format: log.LogFormat, **options: Any
+) -> None:
     """Serve MODEL over HTTP, or several models with --model.
 
     MODEL is the path of a GGUF file, `org/repo/file.gguf` on the Hugging Face hub, or `demo`.
     """
-    log.configure(log_level or env.log_level())
+    log.configure(log_level or env.log_level(), log_format)
     wanted = [(options["served_name"], model)] if model is not None else []
     wanted += [_named(text) for text in named]
     if not wanted:

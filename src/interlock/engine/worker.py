@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     _exit_with_parent()
     startup = decode_startup(arguments[0])
-    log.configure(startup.log_level)
+    log.configure(startup.log_level, startup.log_format)
     endpoint = WorkerEndpoint(startup.endpoint)
     endpoint.send(Hello(PROTOCOL_VERSION, interlock.__version__, os.getpid()))
     try:

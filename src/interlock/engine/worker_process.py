@@ -47,7 +47,9 @@ class WorkerProcess:
 
     async def start(self, config: EngineConfig, module: str = WORKER_MODULE) -> None:
         """Start the process; its first message is to be asked for by ``hello``. Raises ``OSError``."""
-        startup = Startup(endpoint=self._endpoint, log_level=_log_level(), config=config)
+        startup = Startup(
+            endpoint=self._endpoint, log_level=_log_level(), log_format=log.current_format(), config=config
+        )
         creating = asyncio.create_task(self._create("-m", module, encode_startup(startup)))
         try:
             await asyncio.shield(creating)

@@ -212,6 +212,15 @@ class Generation:
             usage.cached_tokens,
             usage.completion_tokens,
             describe(self._timings),
+            extra=log.fields(
+                request_id=self.request_id,
+                model=self._model,
+                seconds=round(seconds, 3),
+                prompt_tokens=usage.prompt_tokens,
+                cached_tokens=usage.cached_tokens,
+                completion_tokens=usage.completion_tokens,
+                constraint=self._constraint_kind,
+            ),
         )
 
 

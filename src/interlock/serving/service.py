@@ -189,7 +189,7 @@ class GenerationService:
             return resolved.notes
         self._metrics.constrained.labels(kind=resolved.constraint_kind).inc()
         if constraint.notes:
-            _log.info("request %s: %s", resolved.engine_request.request_id, "; ".join(constraint.notes))
+            _log.debug("request %s: %s", resolved.engine_request.request_id, "; ".join(constraint.notes))
         return resolved.notes + constraint.notes
 
 

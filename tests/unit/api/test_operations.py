@@ -21,8 +21,20 @@ async def test_health_is_503_with_the_phase_until_ready(make_api, phase: str) ->
     assert (response.status_code, response.json()) == (200, {"status": "ok", "phase": "ready"})
 
 
+@pytest.mark.parametrize(
+    ("phase", "status"), [("loading_model", 503), ("ready", 200), ("restarting", 200), ("stopping", 503)]
+)
+async def test_ready_says_whether_requests_are_taken(make_api, phase: str, status: int) -> None:
+    service = ScriptedService()
+    api = make_api(service)
+    service.phase = phase
+    response = await api.client.get("/ready")
+    assert (response.status_code, response.json()["ready"]) == (status, status == 200)
+
+
 async def test_a_probe_may_ask_for_the_head_only(api) -> None:
     assert (await api.client.head("/health")).status_code == 200
+    assert (await api.client.head("/ready")).status_code == 200
 
 
 async def test_metrics_show_requests_and_the_engine(api) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.config import EngineConfig
+from interlock.log import LogFormat
 
 
 class Startup(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,6 +17,7 @@ class Startup(msgspec.Struct, frozen=True, kw_only=True):
 
     endpoint: str
     log_level: str
+    log_format: LogFormat = "text"
     config: EngineConfig
 
 
