@@ -25,7 +25,6 @@ from interlock.engine.client import LocalEngine
 from interlock.errors import InterlockError
 from interlock.families import registry
 from interlock.families.base import ModelFamily
-from interlock.families.check import self_check
 from interlock.families.wire.render import PromptRenderer
 from interlock.metrics import Metrics
 from interlock.serving.configured import ConfiguredModel
@@ -70,8 +69,6 @@ def _model(
     description = describe(path)
     family = _choose_family(config.family, description)
     renderer = PromptRenderer(family, description)
-    for problem in self_check(family, description.tokenizer, renderer):
-        _log.warning("model family %s: %s", family.name, problem)
     model = ServedModel(
         name=name,
         family=family,

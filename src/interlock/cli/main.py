@@ -18,7 +18,7 @@ COMMANDS: dict[str, str] = {
     "check": "Show how a JSON Schema is enforced, and whether documents are generated under it.",
     "parse": "Parse raw model text on standard input into content, reasoning and tool calls.",
     "render": "Render a conversation on standard input to a prompt.",
-    "key": "Make an API key and the hash of it that a server keeps.",
+    "key": "Make API keys; list and remove those of a file.",
     "formats": "List the model families and their tool-call formats.",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 GrammarDialect = Literal["lark", "gbnf", "ebnf"]
@@ -10,7 +10,9 @@ GrammarDialect = Literal["lark", "gbnf", "ebnf"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFormat:
-    """Free text: no constraint."""
+    """Free text: no constraint. asked: the request says so itself, which is no other format but keeps defaults off."""
+
+    asked: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from interlock import log
 from interlock.core.engine import EnginePhase
 from interlock.core.request import JsonPolicy
 from interlock.errors import InterlockError
 from interlock.families import registry
 from interlock.families.base import ModelFamily, ReasoningFormat
+from interlock.families.check import self_check
 from interlock.families.wire.constrain import answer_only
 from interlock.families.wire.render import PromptRenderer
 from interlock.resolve.constraint import resolve_policy
@@ -24,9 +26,14 @@ from interlock.settings.model import ModelSettings
 from interlock.settings.store import SettingsStore
 from interlock.tokenization.description import ModelDescription
 
+_log = log.get(__name__)
+
 
 class ConfiguredModel:
-    """base: the model as the command line says. Raises what is wrong with the settings in ``store``."""
+    """base: the model as the command line says. Raises what is wrong with the settings in ``store``.
+
+    family, problems: with the settings applied, and what of the family does not work on this model.
+    """
 
     def __init__(
         self, service: GenerationService, base: ServedModel, description: ModelDescription, store: SettingsStore
@@ -38,7 +45,9 @@ class ConfiguredModel:
         self._store = store
         self._changing = asyncio.Lock()
         self.settings = store.get(base.name)
-        self.family = self._use(self.settings)
+        self.family = base.family
+        self.problems: tuple[str, ...] = ()
+        self._use(self.settings, self._model(self.settings))
 
     @property
     def phase(self) -> EnginePhase:
@@ -56,14 +65,15 @@ class ConfiguredModel:
                 raise InterlockError(
                     "internal_error", f"the settings cannot be written: {error.strerror}"
                 ) from error
-            self.settings = settings
-            self.family = self._use(settings)
+            self._use(settings, model)
             return settings
 
-    def _use(self, settings: ModelSettings) -> ModelFamily:
-        model = self._model(settings)
+    def _use(self, settings: ModelSettings, model: ServedModel) -> None:
         self.service.use(model, settings)
-        return model.family
+        self.settings, self.family = settings, model.family
+        self.problems = self_check(model.family, model.tokenizer, model.renderer)
+        for problem in self.problems:
+            _log.warning("model family %s: %s", model.family.name, problem)
 
     def _model(self, settings: ModelSettings) -> ServedModel:
         base = self._base

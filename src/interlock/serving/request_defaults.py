@@ -21,11 +21,11 @@ SAMPLING_KEYS = (
 
 
 def with_defaults(request: GenerateRequest, settings: ModelSettings) -> GenerateRequest:
-    """``request`` with its gaps filled. A request that wants text gets the model's grammar."""
+    """``request`` with its gaps filled. The model's grammar is for requests that name no format; text is one."""
     if settings == ModelSettings():
         return request
     output_format, reasoning = request.output_format, request.reasoning
-    if isinstance(output_format, TextFormat):
+    if isinstance(output_format, TextFormat) and not output_format.asked:
         output_format = default_format(settings)
     if reasoning.budget is None:
         reasoning = replace(reasoning, budget=settings.thinking_budget)

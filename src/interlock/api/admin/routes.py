@@ -61,6 +61,7 @@ def _model(model: AdminModel) -> dict[str, Any]:
         "id": model.name,
         "phase": model.phase,
         "family": model.family.name,
+        "problems": list(model.problems),
         "reasoning": model.family.reasoning is not None,
         "settings": model.settings.to_json(),
     }

@@ -12,10 +12,11 @@ from interlock.settings.model import ModelSettings
 
 
 class AdminModel(Protocol):
-    """A served model. family: with its settings applied."""
+    """A served model. family: with its settings applied. problems: what of it does not work on this model."""
 
     name: str
     family: ModelFamily
+    problems: tuple[str, ...]
     settings: ModelSettings
 
     @property

@@ -58,7 +58,7 @@ def _response_format(wire: WireResponseFormat) -> OutputFormat:
     _refuse_stray_schema(wire)
     match wire.type:
         case "text":
-            return TextFormat()
+            return TextFormat(asked=True)
         case "json_object" if wire.schema_ is not None:
             param = "response_format.schema"
             return JsonSchemaFormat(schema=schema_text(wire.schema_, param), param=param)

@@ -105,6 +105,30 @@ async def test_a_default_grammar_holds_answers_without_a_format_only(make_server
     assert server.last().constraint is None
 
 
+async def test_who_asks_for_text_gets_text_whatever_the_default_grammar_is(make_server) -> None:
+    server = await make_server()
+    await server.put({"grammar": 'start: "yes"'})
+    await server.chat("a", response_format={"type": "text"})
+    assert server.last().constraint is None
+    body = {"model": "a", "input": "hi", "text": {"format": {"type": "text"}}}
+    assert (await server.client.post("/v1/responses", json=body)).status_code == 200
+    assert server.last().constraint is None
+    del body["text"]
+    await server.client.post("/v1/responses", json=body)
+    assert server.last().constraint is not None
+
+
+async def test_a_family_is_tried_out_on_the_model_when_it_is_set(make_server, caplog) -> None:
+    server = await make_server()
+    (before, _) = (await server.client.get("/admin/api/models")).json()["models"]
+    caplog.clear()
+    await server.put({"family": "minimax_m3"})
+    (after, other) = (await server.client.get("/admin/api/models")).json()["models"]
+    assert set(after["problems"]) - set(before["problems"])
+    assert other["problems"] == before["problems"]
+    assert after["problems"][0] in caplog.text
+
+
 async def test_a_grammar_that_does_not_compile_is_not_kept(make_server) -> None:
     server = await make_server()
     server.stacks["a"].pool.refusal = InterlockError("invalid_grammar", "no", param="grammar")

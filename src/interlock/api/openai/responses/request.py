@@ -157,7 +157,7 @@ def _output_format(wire: WireTextFormat | None) -> OutputFormat:
     param = "text.format.schema"
     if wire is None or wire.type == "text":
         _refuse_stray_schema(wire, param)
-        return TextFormat()
+        return TextFormat(asked=wire is not None)
     if wire.type == "json_object":
         _refuse_stray_schema(wire, param)
         return JsonObjectFormat()
