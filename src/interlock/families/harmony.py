@@ -13,6 +13,7 @@ from interlock.families.base import (
     ReasoningFormat,
     ToolCallSyntax,
 )
+from interlock.families.templates.harmony import HARMONY_TEMPLATE
 
 FAMILY = ModelFamily(
     name="harmony",
@@ -54,6 +55,7 @@ FAMILY = ModelFamily(
         lead_close="<|end|><|start|>assistant",
         others=("<|end|>", "<|start|>assistant", "<|channel|>final", "<|return|>", "<|call|>"),
     ),
+    template=HARMONY_TEMPLATE,
     stop_tokens=("<|call|>", "<|return|>"),
     architectures=("gpt-oss", "gpt_oss"),
 )

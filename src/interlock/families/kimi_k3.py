@@ -14,6 +14,7 @@ from interlock.families.base import (
     ReasoningFormat,
     ToolCallSyntax,
 )
+from interlock.families.templates.kimi_k3 import KIMI_K3_TEMPLATE
 
 _XTML = TaggedArguments(
     key_open='<|open|>argument key="',
@@ -67,6 +68,7 @@ FAMILY = ModelFamily(
         turn_close="<|close|>message<|sep|>",
         opened_by_prompt=True,
     ),
+    template=KIMI_K3_TEMPLATE,
     stop_tokens=("<|end_of_msg|>",),
     architectures=("kimi_k3",),
     declares_in_messages=True,
