@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format clean
+.PHONY: help demo test check dist format clean
 
 help:
 	@echo "make demo    install, start the server on the embedded model, send a tool call and a schema"
 	@echo "make test    install, then lint, types, layers and all tests"
 	@echo "make check   lint, types and layers only"
+	@echo "make dist    build the wheel and the source distribution into dist/"
 	@echo "make format  rewrite the sources in the project's format"
 
 $(VENV)/.python: 
@@ -40,6 +41,10 @@ check: $(VENV)/.installed-dev
 
 test: check
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+dist: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
+	$(BIN)/python -m hatchling build
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .

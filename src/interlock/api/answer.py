@@ -1,4 +1,4 @@
-"""An answer put together from its events, for endpoints that give it out as one object."""
+"""What answers say beside the answer itself, and scores and traces of their tokens."""
 
 from __future__ import annotations
 
@@ -10,76 +10,31 @@ from interlock.api.context import Generation
 from interlock.api.errors import problem_object
 from interlock.core.events import (
     Event,
-    ReasoningDelta,
     ScoredToken,
-    TextDelta,
     TokenLogprobs,
     TokenTraced,
-    ToolCallArguments,
-    ToolCallEnd,
-    ToolCallStart,
     Validity,
 )
 from interlock.core.timings import RequestTimings
+from interlock.serving.answer import Answer
 
 
 @dataclass(slots=True)
-class AnswerCall:
-    """arguments: pieces of JSON text. complete: together they are one object."""
+class ScoredAnswer(Answer):
+    """An answer so far. tokens: scored ones, where scores were asked for. trace: of its tokens, where that was asked
+    for."""
 
-    id: str
-    name: str
-    arguments: list[str] = field(default_factory=list)
-    complete: bool = False
-
-    @property
-    def arguments_text(self) -> str:
-        return "".join(self.arguments)
-
-
-@dataclass(slots=True)
-class Answer:
-    """An answer so far. tokens: scored ones, where scores were asked for. trace: of
-    its tokens, where that was asked for."""
-
-    texts: list[str] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    calls_by_index: dict[int, AnswerCall] = field(default_factory=dict)
     tokens: list[ScoredToken] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, event: Event) -> None:
         match event:
-            case TextDelta(text=text):
-                self.texts.append(text)
-            case ReasoningDelta(text=text):
-                self.thoughts.append(text)
             case TokenLogprobs(tokens=tokens):
                 self.tokens.extend(tokens)
             case TokenTraced():
                 self.trace.append(trace_object(event))
-            case ToolCallStart(index=index, id=call_id, name=name):
-                self.calls_by_index[index] = AnswerCall(call_id, name)
-            case ToolCallArguments(index=index, text=text):
-                self.calls_by_index[index].arguments.append(text)
-            case ToolCallEnd(index=index):
-                self.calls_by_index[index].complete = True
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
-    @property
-    def reasoning(self) -> str:
-        return "".join(self.thoughts)
-
-    @property
-    def calls(self) -> list[AnswerCall]:
-        return [call for _, call in sorted(self.calls_by_index.items())]
-
-    def cut_calls(self) -> list[int]:
-        """Indices of calls that began and did not end."""
-        return [index for index, call in self.calls_by_index.items() if not call.complete]
+            case _:
+                Answer.add(self, event)
 
 
 def report(

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from interlock.api.answer import Answer
+from interlock.api.answer import ScoredAnswer
 from interlock.api.context import ApiContext
 from interlock.api.disconnect import while_connected
 from interlock.api.errors import json_response
@@ -95,7 +95,7 @@ def ignored_headers(ignored: str) -> dict[str, str]:
     return {"x-interlock-ignored": ignored} if ignored else {}
 
 
-async def collect(events: AsyncIterator[Event]) -> tuple[Answer, Finished]:
+async def collect(events: AsyncIterator[Event]) -> tuple[ScoredAnswer, Finished]:
     """The answer to a request with one. Raises the error of a ``Failed``."""
 
     async def first() -> AsyncIterator[tuple[int, Event]]:
@@ -105,9 +105,9 @@ async def collect(events: AsyncIterator[Event]) -> tuple[Answer, Finished]:
     return (await collect_all(first(), 1))[0]
 
 
-async def collect_all(events: AsyncIterator[tuple[int, Event]], n: int) -> list[tuple[Answer, Finished]]:
+async def collect_all(events: AsyncIterator[tuple[int, Event]], n: int) -> list[tuple[ScoredAnswer, Finished]]:
     """The ``n`` answers to a request, in order. Raises the error of a ``Failed``."""
-    answers = [Answer() for _ in range(n)]
+    answers = [ScoredAnswer() for _ in range(n)]
     ends: dict[int, Finished] = {}
     async for index, event in events:
         if isinstance(event, Failed):

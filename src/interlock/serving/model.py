@@ -14,6 +14,7 @@ from interlock.core.tokenizer import Tokenizer
 from interlock.families.base import ModelFamily
 from interlock.families.wire.render import PromptRenderer
 from interlock.resolve.profile import ModelProfile
+from interlock.serving.processor import AnswerReader
 
 
 class Lowerer(Protocol):
@@ -41,7 +42,7 @@ class Lowerer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    """name: the model's name in the API. silent_ids: control tokens that mean nothing to the family."""
+    """name: the model's name in the API. reader: reads the model's answers."""
 
     name: str
     family: ModelFamily
@@ -51,15 +52,13 @@ class ServedModel:
     compile_pool: Lowerer
     defaults: GenerationDefaults = GenerationDefaults()
     longest_token: int = field(init=False)
-    silent_ids: frozenset[int] = field(init=False)
+    reader: AnswerReader = field(init=False)
 
     def __post_init__(self) -> None:
         # once: it looks at every token
         longest = max(map(len, self.tokenizer.vocabulary.tokens), default=0)
         object.__setattr__(self, "longest_token", max(longest, 1))
-        markers = "\n".join(self.family.markers())
-        known = {token_id for text, token_id in self.tokenizer.special_tokens.items() if text in markers}
-        object.__setattr__(self, "silent_ids", self.tokenizer.vocabulary.control_ids - known)
+        object.__setattr__(self, "reader", AnswerReader(self.family, self.tokenizer))
 
     def profile(self) -> ModelProfile:
         """What resolving reads. Valid once the engine was ready."""

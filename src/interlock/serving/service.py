@@ -15,7 +15,6 @@ from interlock.core.engine import EngineStats
 from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
-from interlock.families.wire.parse import StreamParser
 from interlock.metrics import Metrics
 from interlock.resolve.resolve import Resolved, resolve
 from interlock.serving.generation import Clock, Generation, timed_out
@@ -23,8 +22,6 @@ from interlock.serving.in_flight import InFlight
 from interlock.serving.lifecycle import Lifecycle
 from interlock.serving.live import LiveRequests
 from interlock.serving.model import ServedModel
-from interlock.serving.output import OutputProcessor, OutputRules
-from interlock.serving.plain_text import PlainText
 from interlock.serving.request_defaults import with_defaults
 from interlock.serving.validity import RelaxedAnswer, relaxed_schemas
 from interlock.settings.model import ModelSettings
@@ -43,7 +40,6 @@ class GenerationService:
         self._settings = ModelSettings()
         self._metrics = metrics
         self._timeout_s = http.request_timeout_s
-        self._special_tokens = {token_id: text for text, token_id in model.tokenizer.special_tokens.items()}
         self.live = LiveRequests()
         self.lifecycle = Lifecycle(
             model.engine, model.compile_pool, InFlight(http.max_concurrent, metrics.in_flight), http.drain_s
@@ -73,7 +69,7 @@ class GenerationService:
             generation = Generation(
                 engine=self._model.engine,
                 request=replace(resolved.engine_request, constraint=constraint),
-                processor=self._processor(resolved, model),
+                processor=model.reader.processor(resolved),
                 ticket=ticket,
                 clock=clock,
                 metrics=self._metrics,
@@ -155,34 +151,6 @@ class GenerationService:
     def _relaxed(self, spec: ConstraintSpec | None) -> RelaxedAnswer | None:
         schemas = relaxed_schemas(spec)
         return RelaxedAnswer(schemas, self._model.compile_pool.validate) if schemas else None
-
-    def _processor(self, resolved: Resolved, model: ServedModel) -> OutputProcessor:
-        if resolved.raw:
-            return self._plain_processor(resolved)
-        parser = StreamParser(
-            model.family,
-            special_tokens=self._special_tokens,
-            thinking=resolved.thinking,
-            tools=resolved.parser_mode,
-            declared=resolved.tools.effective_tools,
-        )
-        reasoning = model.family.reasoning
-        rules = OutputRules(
-            stop=resolved.stop,
-            bound=resolved.bound,
-            calls_only=resolved.bound and resolved.tools.call_required,
-            max_calls=None if resolved.tools.parallel_tool_calls else 1,
-            include_reasoning=resolved.include_reasoning,
-            reasoning_is_text=reasoning is not None
-            and not {reasoning.open, reasoning.close} <= set(self._special_tokens.values()),
-            silent_ids=model.silent_ids,
-        )
-        return OutputProcessor(rules, model.tokenizer.vocabulary, parser)
-
-    def _plain_processor(self, resolved: Resolved) -> OutputProcessor:
-        vocabulary = self._model.tokenizer.vocabulary
-        rules = OutputRules(stop=resolved.stop, bound=resolved.bound, silent_ids=vocabulary.control_ids)
-        return OutputProcessor(rules, vocabulary, PlainText())
 
     def _notes(self, resolved: Resolved, constraint: LoweredConstraint | None) -> tuple[str, ...]:
         if constraint is None:

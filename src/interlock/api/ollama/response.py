@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from interlock import log
-from interlock.api.answer import AnswerCall, report
+from interlock.api.answer import report
 from interlock.api.context import Generation
 from interlock.api.endpoint import collect
 from interlock.api.errors import internal_error, ollama_error_body
@@ -28,6 +28,7 @@ from interlock.core.events import (
     ToolCallStart,
 )
 from interlock.errors import InterlockError
+from interlock.serving.answer import AnswerCall
 
 _LOG = log.get(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from interlock.api.answer import Answer, remarks, report, whole_validity
+from interlock.api.answer import ScoredAnswer, remarks, report, whole_validity
 from interlock.api.context import Generation, ReasoningField
 from interlock.api.endpoint import collect_all
 from interlock.api.openai.head import Head, token_objects, usage_object
@@ -52,7 +52,7 @@ def logprobs_object(tokens: list[Any]) -> dict[str, Any]:
     return {"content": token_objects(tokens), "refusal": None}
 
 
-def _message(answer: Answer, reasoning_field: ReasoningField) -> dict[str, Any]:
+def _message(answer: ScoredAnswer, reasoning_field: ReasoningField) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": answer.text if answer.text or not answer.calls else None,
