@@ -8,7 +8,7 @@ empty, so that exact exclusive choice stays small.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from interlock.constraints.schema.algebra.data import as_schema
@@ -172,14 +172,15 @@ class Normalizer(ABC, Generic[Shape]):
             return right
         if right == [self.top]:
             return left
-        out = []
+        return self.union(self._met(left, right))
+
+    def _met(self, left: list[Shape], right: list[Shape]) -> Iterator[Shape]:
         for first in left:
             for second in right:
                 self.budget.spend(4)
                 shape = self.meet(first, second)
                 if shape is not None and self._alive(shape):
-                    out.append(shape)
-        return self.union(out)
+                    yield shape
 
     def union(self, shapes: Iterable[Shape]) -> list[Shape]:
         found = dict.fromkeys(shapes)
@@ -298,7 +299,7 @@ class Normalizer(ABC, Generic[Shape]):
         return self.union(found)
 
     def _overlaps(self, held: list[Shape], other: Schema) -> bool:
-        return bool(self.product(held, self.positive(other)))
+        return next(self._met(held, self.positive(other)), None) is not None
 
     def _negative(self, schema: Schema) -> list[Shape]:
         if isinstance(schema.value, bool):

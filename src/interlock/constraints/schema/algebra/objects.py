@@ -157,31 +157,48 @@ def absorbed(shapes: list[ObjectShape], budget: Budget) -> list[ObjectShape]:
     """Without shapes that lie inside another one."""
     if not 1 < len(shapes) <= _MAX_COMPARED:
         return shapes
-    out: list[ObjectShape] = []
+    out: list[_Compared] = []
+    telling = ""
     for shape in sorted(shapes, key=_weight):
         budget.spend(len(out))
-        if not any(_within(shape, other) for other in out):
-            out.append(shape)
-    return out
+        inner = _Compared(shape, dict(shape.names), (shape.evaluated, shape.declares, shape.speaks))
+        for outer in out:
+            # a name that told two shapes apart tells the next ones apart too
+            own = outer.values.get(telling)
+            if own is not None and not own <= inner.values.get(telling, NEVER):
+                continue
+            found = _foreign(inner, outer)
+            if found is None:
+                break
+            telling = found
+        else:
+            out.append(inner)
+    return [item.shape for item in out]
 
 
 def _weight(shape: ObjectShape) -> int:
     return sum(len(value) for _, value in shape.names) + len(shape.layers) + len(shape.exists)
 
 
-def _within(inner: ObjectShape, outer: ObjectShape) -> bool:
-    """True only if every object of ``inner`` is one of ``outer``."""
-    if not (outer.layers <= inner.layers and outer.exists <= inner.exists):
-        return False
-    flags = (inner.evaluated, inner.declares, inner.speaks)
-    if flags != (outer.evaluated, outer.declares, outer.speaks):
-        return False
-    first, second = dict(inner.names), dict(outer.names)
-    if not all(value <= first.get(name, NEVER) for name, value in outer.names):
-        return False
-    if not all(outer.other(name) <= value for name, value in inner.names if name not in second):
-        return False
-    return outer.presence.trivial or presence.meet(inner.presence, outer.presence) == inner.presence
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    shape: ObjectShape
+    values: dict[str, Value]
+    flags: tuple[Keys, bool, bool]
+
+
+def _foreign(inner: _Compared, outer: _Compared) -> str | None:
+    """``None`` only if every object of ``inner`` is one of ``outer``; else what tells them apart: a name, or no name."""
+    first, second = inner.shape, outer.shape
+    if not (second.layers <= first.layers and second.exists <= first.exists and inner.flags == outer.flags):
+        return ""
+    for name, value in second.names:
+        if not value <= inner.values.get(name, NEVER):
+            return name
+    for name, value in first.names:
+        if name not in outer.values and not second.other(name) <= value:
+            return ""
+    return None if presence.implies(first.presence, second.presence) else ""
 
 
 @dataclass(frozen=True, slots=True)

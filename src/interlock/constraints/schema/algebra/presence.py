@@ -36,6 +36,10 @@ class Term:
         )
 
     @property
+    def is_free(self) -> bool:
+        return not (self.need or self.forbid or self.low) and self.high is None
+
+    @property
     def consistent(self) -> bool:
         if self.need & self.forbid:
             return False
@@ -57,17 +61,18 @@ class Term:
         )
 
 
+_FREE: Final = Term()
 Factor = frozenset[Term]
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    unit: Term = Term()
+    unit: Term = _FREE
     factors: frozenset[Factor] = frozenset()
 
     @property
     def trivial(self) -> bool:
-        return self.unit == Term() and not self.factors
+        return not self.factors and self.unit.is_free
 
     def names(self) -> set[str]:
         out = set(self.unit.need | self.unit.forbid)
@@ -103,7 +108,10 @@ def meet(left: Presence, right: Presence) -> Presence | None:
         return right
     if right.trivial:
         return left
-    return _build(left.unit & right.unit, [*left.factors, *right.factors])
+    unit = left.unit & right.unit
+    if not (left.factors or right.factors):
+        return Presence(unit) if unit.consistent else None
+    return _build(unit, [*left.factors, *right.factors])
 
 
 def _build(unit: Term, factors: list[Factor]) -> Presence | None:
@@ -116,7 +124,7 @@ def _build(unit: Term, factors: list[Factor]) -> Presence | None:
         kept: list[Factor] = []
         for factor in factors:
             terms = {_without(term, unit) for term in factor if (term & unit).consistent}
-            if Term() in terms:
+            if _FREE in terms:
                 continue
             if not terms:
                 return None
@@ -147,6 +155,15 @@ def _absorb(terms: Iterable[Term]) -> Factor:
         if not any(term.implies(other) for other in out):
             out.append(term)
     return frozenset(out)
+
+
+def implies(left: Presence, right: Presence) -> bool:
+    """True only if everything that satisfies ``left`` satisfies ``right``."""
+    if right.trivial:
+        return True
+    if not right.factors:
+        return left.unit.implies(right.unit)
+    return meet(left, right) == left
 
 
 def join(left: Presence, right: Presence) -> Presence | None:
