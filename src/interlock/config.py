@@ -20,9 +20,10 @@ MAX_SPECULATIVE_TOKENS = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlamaCppConfig:
-    """threads: 0 means physical cores. library: which package brings llama.cpp. gpu_layers: -1 is all."""
+    """threads: 0 means physical cores, divided by sharers: how many models run on this machine. library: which package brings llama.cpp. gpu_layers: -1 is all."""
 
     threads: int = 0
+    sharers: int = 1
     gpu_layers: int = 0
     flash_attention: FlashAttention = "auto"
     kv_type_k: KvType = "f16"
@@ -158,6 +159,18 @@ class GenerationDefaults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LoadConfig:
+    """on_demand: each model is loaded by its first request. unload_after_s: an idle one is unloaded after this many
+    seconds, and loaded again by the next request; ``None`` for never."""
+
+    on_demand: bool = False
+    unload_after_s: float | None = None
+
+
+LOAD_AT_START = LoadConfig()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
     """Everything ``interlock serve`` needs. served_name: the model's name in the API. more_models: further models by
     name, with the same options. settings: the file of per-model settings, ``None`` for memory only."""
@@ -167,6 +180,7 @@ class ServerConfig:
     compile: CompileConfig = field(default_factory=CompileConfig)
     http: HttpConfig = field(default_factory=HttpConfig)
     defaults: GenerationDefaults = field(default_factory=GenerationDefaults)
+    load: LoadConfig = field(default_factory=LoadConfig)
     family: str | None = None
     more_models: tuple[tuple[str, Path], ...] = ()
     settings: Path | None = None

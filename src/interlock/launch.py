@@ -30,6 +30,7 @@ from interlock.metrics import Metrics
 from interlock.serving.configured import ConfiguredModel
 from interlock.serving.model import ServedModel
 from interlock.serving.registry import ModelRegistry
+from interlock.serving.reloadable import ReloadableEngine
 from interlock.serving.service import GenerationService
 from interlock.settings.store import SettingsStore
 from interlock.tokenization.description import ModelDescription
@@ -45,6 +46,8 @@ def compose(config: ServerConfig) -> tuple[FastAPI, ModelRegistry]:
     """The application and what starts and stops under it; nothing is running yet."""
     metrics, store = Metrics(), SettingsStore(config.settings)
     names = [(config.served_name, config.engine.model), *config.more_models]
+    llama_cpp = replace(config.engine.llama_cpp, sharers=len(names))
+    config = replace(config, engine=replace(config.engine, llama_cpp=llama_cpp))
     models = ModelRegistry([_model(name, path, config, metrics, store) for name, path in names])
     app = build_app(
         models,
@@ -74,11 +77,12 @@ def _model(
         family=family,
         tokenizer=description.tokenizer,
         renderer=renderer,
-        engine=LocalEngine(replace(config.engine, model=path), metrics),
+        engine=ReloadableEngine(lambda: LocalEngine(replace(config.engine, model=path), metrics)),
         compile_pool=CompilePool(config.compile, description.tokenizer.special_tokens, metrics),
         defaults=config.defaults,
     )
-    return ConfiguredModel(GenerationService(model, metrics, config.http), model, description, store)
+    service = GenerationService(model, metrics, config.http, config.load)
+    return ConfiguredModel(service, model, description, store)
 
 
 def _choose_family(name: str | None, description: ModelDescription) -> ModelFamily:

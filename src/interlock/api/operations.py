@@ -16,7 +16,8 @@ from interlock.core.engine import EnginePhase
 from interlock.errors import InterlockError
 
 STATS_TIMEOUT_S = 2.0
-_TAKING: frozenset[EnginePhase] = frozenset({"ready", "restarting"})
+_SERVING: frozenset[EnginePhase] = frozenset({"ready", "unloaded"})
+_TAKING = _SERVING | {"restarting"}
 
 
 def router(context: ApiContext) -> APIRouter:
@@ -26,7 +27,7 @@ def router(context: ApiContext) -> APIRouter:
     async def health() -> Response:
         """200 when requests are served, else 503; ``phase`` says what the engine is doing."""
         phase = context.health()
-        ready = phase == "ready"
+        ready = phase in _SERVING
         body = {"status": "ok" if ready else "unavailable", "phase": phase}
         return json_response(body, status=200 if ready else 503)
 

@@ -20,6 +20,7 @@ from interlock.config import (
     GenerationDefaults,
     HttpConfig,
     LlamaCppConfig,
+    LoadConfig,
     ResponseStoreConfig,
     ServerConfig,
 )
@@ -187,6 +188,23 @@ DOCUMENTS = click.option(
     type=DocumentType(),
     help="A schema that references may name: URI=FILE. May be given several times.",
 )
+LOAD = (
+    click.option(
+        "--load",
+        default="start",
+        show_default=True,
+        type=click.Choice(["start", "on-demand"]),
+        help="on-demand: a model is loaded by its first request.",
+    ),
+    click.option(
+        "--unload-after",
+        "unload_after_s",
+        default=None,
+        type=click.FloatRange(0, min_open=True),
+        metavar="SECONDS",
+        help="Unload a model that is idle; its next request loads it again [default: never].",
+    ),
+)
 POLICY = (
     click.option(
         "--family", default=None, help="Model family (default: chosen from MODEL); see interlock formats."
@@ -268,6 +286,7 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
         engine=_pick(EngineConfig, options, model=path, **runner),
         compile=_pick(CompileConfig, options),
         http=_http(options),
+        load=_pick(LoadConfig, options, on_demand=options.get("load") == "on-demand"),
         settings=env.settings_path(),
         defaults=_pick(GenerationDefaults, options),
     )

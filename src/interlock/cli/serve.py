@@ -22,7 +22,7 @@ from interlock.provision.resolve import resolve_model
     metavar="NAME=MODEL",
     help="A model under a name of your choice. May be given several times.",
 )
-@opt.stack(*opt.HTTP, *opt.ENGINE, *opt.POLICY, *opt.LOG)
+@opt.stack(*opt.HTTP, *opt.LOAD, *opt.ENGINE, *opt.POLICY, *opt.LOG)
 def command(
     model: str | None, named: tuple[str, ...], log_level: str | None, log_format: log.LogFormat, **options: Any
 ) -> None:

@@ -11,7 +11,9 @@ from interlock.core.sampling import SamplingParams
 from interlock.core.timings import RequestTimings
 from interlock.core.trace import TokenTrace
 
-EnginePhase = Literal["starting", "loading_model", "warming_up", "ready", "restarting", "stopping", "failed"]
+EnginePhase = Literal[
+    "unloaded", "starting", "loading_model", "warming_up", "ready", "restarting", "stopping", "failed"
+]
 EngineFinishReason = Literal["stop", "length", "abort", "error"]
 
 
@@ -145,7 +147,7 @@ class Engine(Protocol):
 
     @property
     def phase(self) -> EnginePhase:
-        """What the engine is doing now. ``generate`` works in ``ready``."""
+        """What the engine is doing now. ``generate`` works in ``ready``. ``unloaded``: it can be started."""
         ...
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from prometheus_client import Gauge
 
@@ -31,6 +32,7 @@ class InFlight:
         self._empty.set()
         self._closed = False
         self.num_requests = 0
+        self.on_change: Callable[[], None] = lambda: None  # called after each
 
     def enter(self) -> Ticket:
         """Raises ``shutting_down`` once closed, ``overloaded`` at the limit."""
@@ -69,3 +71,4 @@ class InFlight:
             self._empty.clear()
         else:
             self._empty.set()
+        self.on_change()

@@ -27,6 +27,7 @@ _WORST_FIRST: tuple[EnginePhase, ...] = (
     "warming_up",
     "restarting",
     "ready",
+    "unloaded",
 )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from interlock import log
-from interlock.config import HttpConfig
+from interlock.config import LOAD_AT_START, HttpConfig, LoadConfig
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EngineStats
 from interlock.core.request import GenerateRequest
@@ -35,15 +35,16 @@ _LARGE_REQUEST = 50_000
 class GenerationService:
     """One model's requests. ``lifecycle`` starts and stops what they run on, ``live`` knows those that run."""
 
-    def __init__(self, model: ServedModel, metrics: Metrics, http: HttpConfig) -> None:
+    def __init__(
+        self, model: ServedModel, metrics: Metrics, http: HttpConfig, load: LoadConfig = LOAD_AT_START
+    ) -> None:
         self._model = model
         self._settings = ModelSettings()
         self._metrics = metrics
         self._timeout_s = http.request_timeout_s
         self.live = LiveRequests()
-        self.lifecycle = Lifecycle(
-            model.engine, model.compile_pool, InFlight(http.max_concurrent, metrics.in_flight), http.drain_s
-        )
+        in_flight = InFlight(http.max_concurrent, metrics.in_flight)
+        self.lifecycle = Lifecycle(model.engine, model.compile_pool, in_flight, http.drain_s, load, model.name)
 
     @property
     def model_names(self) -> tuple[str, ...]:
@@ -64,6 +65,7 @@ class GenerationService:
         try:
             clock = self._clock(request)
             async with asyncio.timeout_at(clock.deadline):
+                await self.lifecycle.wake()
                 resolved = await self._resolve(request)
                 compile_s, cache_hit, constraint = await self._prepare(resolved.spec)
             generation = Generation(
@@ -96,6 +98,7 @@ class GenerationService:
         """What would be run for ``request``; nothing is. Valid once the engine was ready."""
         self._check_model(request.model)
         self.lifecycle.require_ready()
+        await self.lifecycle.wake()  # the length of the context is not known before
         return await self._resolve(request)
 
     async def check(self, spec: ConstraintSpec, model: str, documents: Mapping[str, str]) -> LoweredConstraint:

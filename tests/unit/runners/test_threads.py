@@ -24,6 +24,8 @@ def test_threads_stay_within_what_the_process_may_use(
     monkeypatch.setattr(threads.psutil, "cpu_count", lambda logical: physical)
     monkeypatch.setattr(threads.os, "sched_getaffinity", lambda pid: set(range(affinity)), raising=False)
     assert threads.default_threads() == expected
+    assert threads.default_threads(2) == max(1, expected // 2)
+    assert threads.default_threads(100) == 1
 
 
 def test_no_quota_file_is_no_limit(tmp_path):

@@ -147,7 +147,7 @@ def _set_context_params(params: Any, config: EngineConfig, context_tokens: int) 
     # Any token of a step may need its logits: prompts end, drafts are verified.
     if hasattr(params, "n_outputs_max_per_seq"):
         params.n_outputs_max_per_seq = config.max_batch_tokens
-    params.n_threads = params.n_threads_batch = options.threads or default_threads()
+    params.n_threads = params.n_threads_batch = options.threads or default_threads(options.sharers)
     params.flash_attn_type = abi.FLASH_ATTENTION[options.flash_attention]
     params.type_k = abi.KV_TYPES[options.kv_type_k]
     params.type_v = abi.KV_TYPES[options.kv_type_v]

@@ -11,15 +11,16 @@ import psutil
 _CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 
 
-def default_threads() -> int:
-    """Physical cores, within this process's CPU affinity and its container's quota; at least 1."""
+def default_threads(sharers: int = 1) -> int:
+    """Physical cores, within this process's CPU affinity and its container's quota, for each of ``sharers`` processes;
+    at least 1."""
     limits = [psutil.cpu_count(logical=False) or 1]
     if hasattr(os, "sched_getaffinity"):
         limits.append(len(os.sched_getaffinity(0)))
     quota = _cgroup_quota(_CGROUP_CPU_MAX)
     if quota is not None:
         limits.append(quota)
-    return max(1, min(limits))
+    return max(1, min(limits) // sharers)
 
 
 def _cgroup_quota(path: Path) -> int | None:
