@@ -10,10 +10,11 @@ PropertyOrder = Literal["declared", "any"]
 Whitespace = Literal["fixed", "flexible"]
 SchemaMode = Literal["exact", "relaxed"]
 ToolConstraints = Literal["auto", "all", "off"]
-RunnerName = Literal["llama_cpp", "fake"]
+RunnerName = Literal["auto", "llama_cpp", "torch", "fake"]
 KvType = Literal["f16", "f32", "q8_0", "q4_0", "bf16"]
 SpeculativeMethod = Literal["skeleton", "ngram", "draft_model", "draft_head"]
 FlashAttention = Literal["auto", "on", "off"]
+TorchDtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 MAX_SPECULATIVE_TOKENS = 7
 
@@ -30,6 +31,19 @@ class LlamaCppConfig:
     kv_type_v: KvType = "f16"
     use_mmap: bool = True
     library: Literal["auto", "xllamacpp", "llama-cpp-python"] = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchConfig:
+    """device: a torch device; ``auto`` is an accelerator where there is one. dtype: ``auto`` is float32 on CPUs, else
+    the model's own. threads: of CPUs, 0 means physical cores. static_shapes: decode steps in few fixed shapes, on CUDA
+    replayed as graphs; ``None``: on CUDA only. compile: run decode steps through ``torch.compile``."""
+
+    device: str = "auto"
+    dtype: TorchDtype = "auto"
+    threads: int = 0
+    static_shapes: bool | None = None
+    compile: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +77,9 @@ class SpeculativeConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """slots: sequences in the cache at once. context_tokens: most tokens of one sequence, 0 means the
-    model's own limit (capped at 8,192). max_batch_tokens: token budget of one step.
+    """runner: ``auto`` is torch for a model folder, else llama_cpp. slots: sequences in the cache at once.
+    context_tokens: most tokens of one sequence, 0 means the model's own limit (capped at 8,192).
+    max_batch_tokens: token budget of one step.
     max_waiting: requests that may wait for a slot.
     max_kv_tokens: most tokens that all requests together hold in the cache, 0 for what the slots hold.
     prefix_cache: keep what finished requests leave in their slots for requests that begin alike.
@@ -75,7 +90,7 @@ class EngineConfig:
     forced_tokens: what a grammar forces is not sampled. speculative: guess tokens ahead, ``None`` for not."""
 
     model: Path
-    runner: RunnerName = "llama_cpp"
+    runner: RunnerName = "auto"
     slots: int = 8
     context_tokens: int = 0
     max_batch_tokens: int = 512
@@ -90,6 +105,7 @@ class EngineConfig:
     forced_tokens: bool = True
     speculative: SpeculativeConfig | None = None
     llama_cpp: LlamaCppConfig = field(default_factory=LlamaCppConfig)
+    torch: TorchConfig = field(default_factory=TorchConfig)
     fake: FakeConfig = field(default_factory=FakeConfig)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 
 from interlock.config import EngineConfig
@@ -18,10 +19,13 @@ def create_runner(config: EngineConfig, tokenizer: Tokenizer) -> ModelRunner:
 
     Raises ``InterlockError`` for an unknown runner and for a model or library that cannot be loaded.
     """
-    factory = FACTORIES.get(config.runner)
+    name = config.runner
+    if name == "auto":
+        name = "torch" if config.model.is_dir() else "llama_cpp"
+    factory = FACTORIES.get(name)
     if factory is None:
         names = ", ".join(sorted(FACTORIES))
-        raise InterlockError("invalid_value", f"no runner is called {config.runner!r}; there are: {names}")
+        raise InterlockError("invalid_value", f"no runner is called {name!r}; there are: {names}")
     return factory(config, tokenizer)
 
 
@@ -29,6 +33,19 @@ def _llama_cpp(config: EngineConfig, _tokenizer: Tokenizer) -> ModelRunner:
     from interlock.runners.llama_cpp.runner import LlamaCppRunner
 
     return LlamaCppRunner(config, max_default_context_tokens=MAX_DEFAULT_CONTEXT_TOKENS)
+
+
+def _torch(config: EngineConfig, _tokenizer: Tokenizer) -> ModelRunner:
+    missing = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise InterlockError(
+            "missing_extra",
+            f"{' and '.join(missing)} are not installed, which models in folders need",
+            hint="pip install 'interlock-llm[torch]'",
+        )
+    from interlock.runners.torch.runner import TorchRunner
+
+    return TorchRunner(config, max_default_context_tokens=MAX_DEFAULT_CONTEXT_TOKENS)
 
 
 def _fake(config: EngineConfig, tokenizer: Tokenizer) -> ModelRunner:
@@ -54,5 +71,6 @@ def _fake(config: EngineConfig, tokenizer: Tokenizer) -> ModelRunner:
 
 FACTORIES: Mapping[str, Callable[[EngineConfig, Tokenizer], ModelRunner]] = {
     "llama_cpp": _llama_cpp,
+    "torch": _torch,
     "fake": _fake,
 }

@@ -12,7 +12,7 @@ from interlock.errors import InterlockError
 from interlock.runners.base import RunnerCapabilities
 from interlock.runners.llama_cpp import abi
 from interlock.runners.llama_cpp.load import Library
-from interlock.runners.llama_cpp.threads import default_threads
+from interlock.runners.threads import default_threads
 
 _MAGIC = b"GGUF"
 # llama.cpp's CPU kernels sum in another order from 64 tokens of a sequence in one physical batch on. Below, logits do

@@ -10,7 +10,7 @@ import numpy as np
 from interlock.config import EngineConfig
 from interlock.runners.base import ForwardError, IntArray, RunnerInfo, Selection, StepBatch
 from interlock.runners.llama_cpp.batch import BatchBuffer
-from interlock.runners.llama_cpp.decode_thread import DecodeThread
+from interlock.runners.pass_thread import PassThread
 from interlock.runners.llama_cpp.load import load_library
 from interlock.runners.llama_cpp.model import load_model
 from interlock.runners.slots import Run, SlotTable
@@ -56,7 +56,7 @@ class LlamaCppRunner:
         )
         self._buffer = BatchBuffer(config.max_batch_tokens, library.structs)
         self._decode = partial(self._native.llama_decode, self._loaded.context, self._buffer.struct)
-        self._thread = DecodeThread()
+        self._thread: PassThread[int] = PassThread("llama-decode")
         self._in_flight = False
         self._closed = False
 
