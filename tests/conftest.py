@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -43,3 +45,24 @@ def demo_folder(demo_model: Path) -> Path:
         if not (folder / "model.safetensors").is_file():
             convert(demo_model, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Makes folders of small models with random weights: the name of a configuration class of transformers, and fields
+    of it. The same arguments give the same weights."""
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
+    transformers = pytest.importorskip("transformers", reason="needs the extra torch")
+
+    def make(config_class: str, **fields: Any) -> Path:
+        sizes = {"vocab_size": 256, "hidden_size": 64, "intermediate_size": 64, "max_position_embeddings": 512}
+        layers = {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+        ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+        config = getattr(transformers, config_class)(**{**sizes, **layers, **ids, **fields})
+        folder = tmp_path_factory.mktemp(config_class)
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(0)
+            transformers.AutoModelForCausalLM.from_config(config).save_pretrained(folder)
+        return folder
+
+    return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
@@ -17,18 +18,19 @@ class PassThread(Generic[T]):
     """
 
     def __init__(self, name: str) -> None:
-        self._calls: SimpleQueue[Callable[[], T] | None] = SimpleQueue()
-        self._results: SimpleQueue[Callable[[], T]] = SimpleQueue()
+        self._calls: SimpleQueue[tuple[Callable[[], T], Future[T]] | None] = SimpleQueue()
+        self._last: Future[T] = Future()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def start(self, call: Callable[[], T]) -> None:
         """Begin ``call``."""
-        self._calls.put(call)
+        self._last = Future()
+        self._calls.put((call, self._last))
 
     def wait(self) -> T:
         """The result of the call that was started, or what it raised."""
-        return self._results.get()()
+        return self._last.result()
 
     def stop(self) -> None:
         """End the thread after the call in progress."""
@@ -36,20 +38,9 @@ class PassThread(Generic[T]):
         self._thread.join()
 
     def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            self._results.put(_outcome(call))
-
-
-def _outcome(call: Callable[[], T]) -> Callable[[], T]:
-    try:
-        result = call()
-    except Exception as error:  # noqa: BLE001  handed to the thread that waits
-        return _raiser(error)
-    return lambda: result
-
-
-def _raiser(error: Exception) -> Callable[[], T]:
-    def raise_it() -> T:
-        raise error
-
-    return raise_it
+        while (item := self._calls.get()) is not None:
+            call, future = item
+            try:
+                future.set_result(call())
+            except Exception as error:  # noqa: BLE001  handed to the thread that waits
+                future.set_exception(error)

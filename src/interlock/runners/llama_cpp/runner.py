@@ -10,9 +10,9 @@ import numpy as np
 from interlock.config import EngineConfig
 from interlock.runners.base import ForwardError, IntArray, RunnerInfo, Selection, StepBatch
 from interlock.runners.llama_cpp.batch import BatchBuffer
-from interlock.runners.pass_thread import PassThread
 from interlock.runners.llama_cpp.load import load_library
 from interlock.runners.llama_cpp.model import load_model
+from interlock.runners.pass_thread import PassThread
 from interlock.runners.slots import Run, SlotTable
 from interlock.sampling.base import SamplingRow
 from interlock.sampling.candidates import Logits

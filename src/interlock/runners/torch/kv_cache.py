@@ -48,9 +48,10 @@ class KVCache:
 
     def copy(self, source: int, target: int, num_tokens: int) -> None:
         """Make ``target`` hold the first ``num_tokens`` of ``source``."""
-        for layer in self._layers.values():
-            for held in layer:
-                held[target, :, :num_tokens] = held[source, :, :num_tokens]
+        with torch.inference_mode():
+            for layer in self._layers.values():
+                for held in layer:
+                    held[target, :, :num_tokens] = held[source, :, :num_tokens]
 
     def _allocate(self, sample: torch.Tensor) -> torch.Tensor:
         _, heads, dim = sample.shape
