@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.config import EngineConfig, LlamaCppConfig
+from interlock.config import EngineConfig, LlamaCppConfig, TorchConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
@@ -35,15 +35,19 @@ class Model:
     runner: ModelRunner
 
 
-@pytest.fixture(scope="module")
-def model(demo_model: Path) -> Iterator[Model]:
-    tokenizer = describe(demo_model).tokenizer
+@pytest.fixture(scope="module", params=["llama_cpp", "torch"])
+def model(request: pytest.FixtureRequest) -> Iterator[Model]:
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="needs the extra torch")
+    path = request.getfixturevalue({"llama_cpp": "demo_model", "torch": "demo_folder"}[request.param])
+    tokenizer = describe(path).tokenizer
     config = EngineConfig(
-        model=demo_model,
+        model=path,
         slots=2,
         context_tokens=1024,
         max_batch_tokens=128,
         llama_cpp=LlamaCppConfig(threads=1),
+        torch=TorchConfig(device="cpu", threads=1),
     )
     runner = create_runner(config, tokenizer)
     compiler = GrammarCompiler(LLGuidanceProvider(tokenizer), GrammarCache(1 << 26))

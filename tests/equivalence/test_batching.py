@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from interlock.config import EngineConfig, LlamaCppConfig
+from interlock.config import EngineConfig, LlamaCppConfig, TorchConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import Provider
@@ -255,16 +255,17 @@ def demo_requests(model: Model) -> list[EngineRequest]:
 
 
 @pytest.mark.model
-def test_a_real_model_answers_the_same_alone_and_in_a_batch(demo: Model, demo_model: Path):
+def test_a_model_answers_the_same_alone_and_in_a_batch(demo: Model, model_path: Path):
     made = demo_requests(demo)
 
     def run(slots: int, budget: int, requests: Sequence[EngineRequest], joins: Sequence[int] | None = None):
         config = EngineConfig(
-            model=demo_model,
+            model=model_path,
             slots=slots,
             context_tokens=128,
             max_batch_tokens=budget,
             llama_cpp=LlamaCppConfig(threads=1),
+            torch=TorchConfig(device="cpu", threads=1),
         )
         runner = create_runner(config, demo.tokenizer)
         try:

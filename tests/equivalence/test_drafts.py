@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interlock.config import EngineConfig, LlamaCppConfig, SpeculativeConfig, SpeculativeMethod
+from interlock.config import EngineConfig, LlamaCppConfig, SpeculativeConfig, SpeculativeMethod, TorchConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.lowering import lower
@@ -327,11 +327,16 @@ def first_row(runner: FakeRunner, ids: tuple[int, ...]) -> np.ndarray[Any, np.dt
 
 
 @pytest.mark.model
-def test_a_real_model_says_the_same(demo_model: Path):
+def test_a_model_says_the_same(demo_model: Path, model_path: Path):
     tokenizer = describe(demo_model).tokenizer
     compiler = GrammarCompiler(LLGuidanceProvider(tokenizer), GrammarCache(1 << 26))
     config = EngineConfig(
-        model=demo_model, slots=3, context_tokens=192, max_batch_tokens=64, llama_cpp=LlamaCppConfig(threads=1)
+        model=model_path,
+        slots=3,
+        context_tokens=192,
+        max_batch_tokens=64,
+        llama_cpp=LlamaCppConfig(threads=1),
+        torch=TorchConfig(device="cpu", threads=1),
     )
     runner = create_runner(config, tokenizer)
     made = real_requests(tokenizer)

@@ -23,6 +23,7 @@ from interlock.config import (
     LoadConfig,
     ResponseStoreConfig,
     ServerConfig,
+    TorchConfig,
 )
 from interlock.settings.keys import read_hashes
 
@@ -173,7 +174,34 @@ ENGINE = (
         type=SpeculativeType(),
         help='Guess tokens ahead: JSON like {"method": "ngram", "num_speculative_tokens": 5}, or off.',
     ),
-    click.option("--runner", default="llama_cpp", show_default=True, type=click.Choice(["llama_cpp", "fake"])),
+    click.option(
+        "--device",
+        default="auto",
+        show_default=True,
+        help="Device of torch: auto (an accelerator where there is one), cpu, cuda, cuda:1, mps, ...",
+    ),
+    click.option(
+        "--dtype",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+        help="Of torch's weights and cache; auto: float32 on CPUs, else the model's own.",
+    ),
+    click.option(
+        "--static-shapes/--no-static-shapes",
+        default=None,
+        help="Decode in few fixed shapes, on CUDA replayed as graphs [default: on CUDA only].",
+    ),
+    click.option(
+        "--torch-compile", "compile", is_flag=True, help="Run torch's decode steps through torch.compile."
+    ),
+    click.option(
+        "--runner",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "llama_cpp", "torch", "fake"]),
+        help="auto: torch for a model folder, else llama_cpp.",
+    ),
     click.option(
         "--script",
         default=None,
@@ -274,6 +302,7 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
     """The configuration that ``options`` (all of HTTP, ENGINE and POLICY) say. API keys come from the environment."""
     runner: dict[str, Any] = {
         "llama_cpp": _pick(LlamaCppConfig, options),
+        "torch": _pick(TorchConfig, options),
         "fake": FakeConfig(
             mode="scripted" if options["script"] else "uniform",
             script=options["script"],
@@ -281,7 +310,7 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
         ),
     }
     return ServerConfig(
-        served_name=options["served_name"] or (model if model == "demo" else path.stem),
+        served_name=options["served_name"] or (model if model == "demo" else _name_of(path)),
         family=options["family"],
         engine=_pick(EngineConfig, options, model=path, **runner),
         compile=_pick(CompileConfig, options),
@@ -290,6 +319,11 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
         settings=env.settings_path(),
         defaults=_pick(GenerationDefaults, options),
     )
+
+
+def _name_of(path: Path) -> str:
+    """A folder's name may have dots in it: Qwen2.5-7B."""
+    return path.resolve().name if path.is_dir() else path.stem
 
 
 def _http(options: dict[str, Any]) -> HttpConfig:

@@ -28,7 +28,8 @@ def command(
 ) -> None:
     """Serve MODEL over HTTP, or several models with --model.
 
-    MODEL is the path of a GGUF file, `org/repo/file.gguf` on the Hugging Face hub, or `demo`.
+    MODEL is the path of a GGUF file, of a Hugging Face folder with safetensors (extra `torch`), `org/repo/file.gguf` on
+    the Hugging Face hub, or `demo`.
     """
     log.configure(log_level or env.log_level(), log_format)
     wanted = [(options["served_name"], model)] if model is not None else []

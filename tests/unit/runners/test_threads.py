@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.runners.llama_cpp import threads
+from interlock.runners import threads
 
 
 @pytest.mark.parametrize(

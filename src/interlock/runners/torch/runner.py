@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import torch
 
 from interlock.config import EngineConfig
+from interlock.errors import InterlockError
 from interlock.runners.base import ForwardError, RunnerCapabilities, RunnerInfo, Selection, StepBatch
 from interlock.runners.pass_thread import PassThread
 from interlock.runners.slots import Run, SlotTable
 from interlock.runners.threads import default_threads
+from interlock.runners.torch.attention import AttentionFeatureError
 from interlock.runners.torch.forward import ForwardPasses
 from interlock.runners.torch.kv_cache import KVCache
 from interlock.runners.torch.load import load_model
@@ -49,6 +53,7 @@ class TorchRunner:
         )
         self._cache = KVCache(config.slots, model.context_tokens)
         self._forward = ForwardPasses(model, self._cache)
+        self._try_out(config.model)
         self._thread: PassThread[torch.Tensor] = PassThread("torch-forward")
         self._in_flight = False
         self._closed = False
@@ -91,6 +96,19 @@ class TorchRunner:
             raise ForwardError(f"the forward pass failed: {error}") from error
         finally:
             self._in_flight = False
+
+    def _try_out(self, path: Path) -> None:
+        """One token: it allocates the cache, and shows whether the model's attention is one that can be served."""
+        zero = np.zeros(1, dtype=np.int32)
+        batch = StepBatch(token_ids=zero, positions=zero, slots=zero, logits_at=zero)
+        try:
+            self._forward.run(batch, [Run(0, 0, 1)])
+        except (AttentionFeatureError, RuntimeError, TypeError) as error:
+            raise InterlockError(
+                "invalid_value",
+                f"{path} cannot be run with {self._info.num_slots} slots: {error}",
+                param="model",
+            ) from error
 
     def _check_idle(self) -> None:
         if self._closed:
