@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 
 from interlock.api.app import build_app
-from interlock.api.scripted import ScriptedService
+from interlock.api.scripted import ScriptedAdmin, ScriptedService
 from interlock.config import HttpConfig
 from interlock.metrics import Metrics
 
@@ -79,8 +79,15 @@ class Scripted:
 @pytest.fixture(scope="module")
 def scripted() -> Iterator[Scripted]:
     service = ScriptedService()
-    http = HttpConfig(api_keys=(KEY,))
-    app = build_app(service, http, Metrics(), health=lambda: service.phase, stats=service.stats)
+    http = HttpConfig(admin_keys=(KEY,), api_keys=(KEY,))
+    app = build_app(
+        service,
+        http,
+        Metrics(),
+        health=lambda: service.phase,
+        stats=service.stats,
+        admin=ScriptedAdmin(),
+    )
     with serve(app) as url:
         yield Scripted(service, url)
 

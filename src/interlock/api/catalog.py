@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from interlock.api.admin.wire import WireSettings
 from interlock.api.anthropic.messages import wire as messages
 from interlock.api.fields import RefusedFields
 from interlock.api.native.check import REFUSED as CHECK_REFUSED
@@ -21,8 +22,8 @@ from interlock.api.openai.chat.wire import WireChatRequest
 from interlock.api.openai.completions import wire as completions
 from interlock.api.openai.responses import wire as responses
 
-Method = Literal["get", "post", "delete"]
-Group = Literal["OpenAI", "Anthropic", "Ollama", "Interlock", "Operations"]
+Method = Literal["get", "post", "put", "delete"]
+Group = Literal["OpenAI", "Anthropic", "Ollama", "Interlock", "Operations", "Admin"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,4 +163,33 @@ ENDPOINTS: tuple[EndpointEntry, ...] = (
     ),
     EndpointEntry(group="Operations", method="get", path="/version", summary="The server's version"),
     EndpointEntry(group="Operations", method="get", path="/openapi.json", summary="This list, for machines"),
+    EndpointEntry(
+        group="Admin", method="get", path="/admin/api/models", summary="Models with phase, family and settings"
+    ),
+    EndpointEntry(
+        group="Admin", method="get", path="/admin/api/models/{name}/settings", summary="The settings of a model"
+    ),
+    EndpointEntry(
+        group="Admin",
+        method="put",
+        path="/admin/api/models/{name}/settings",
+        summary="Change some of them, for new requests; `null` clears one",
+        body=WireSettings,
+    ),
+    EndpointEntry(
+        group="Admin",
+        method="get",
+        path="/admin/api/grammar/parsers",
+        summary="What `reasoning_parser` and `family` take",
+    ),
+    EndpointEntry(group="Admin", method="get", path="/admin/api/requests", summary="What is answered now"),
+    EndpointEntry(
+        group="Admin", method="post", path="/admin/api/requests/{request_id}/cancel", summary="End an answer"
+    ),
+    EndpointEntry(
+        group="Admin", method="get", path="/admin", summary="The page for operators", answers="text/html"
+    ),
+    EndpointEntry(
+        group="Admin", method="get", path="/admin/static/{name}", summary="Its files", answers="text/*"
+    ),
 )

@@ -113,7 +113,7 @@ def _operation(entry: EndpointEntry, names: dict[type[BaseModel], str]) -> dict[
 
 
 def _content(entry: EndpointEntry) -> dict[str, Any]:
-    whole = {"type": "string"} if entry.answers.startswith("text/") else {"type": "object"}
+    whole: dict[str, Any] = {"type": "string"} if entry.answers.startswith("text/") else {"type": "object"}
     content: dict[str, Any] = {entry.answers: {"schema": whole}}
     if entry.streams is not None:
         content[entry.streams] = {"schema": {"type": "string"}}

@@ -24,7 +24,10 @@ from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.core.usage import Usage
 from interlock.errors import InterlockError, Problem
+from interlock.families.registry import FAMILIES
 from interlock.resolve.resolve import Resolved
+from interlock.serving.live import LiveRequest
+from interlock.settings.model import ModelSettings
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 USAGE = Usage(prompt_tokens=12, completion_tokens=7, cached_tokens=4, reasoning_tokens=2)
@@ -170,3 +173,37 @@ class ScriptedService:
 
     async def stats(self) -> EngineStats:
         return EngineStats(num_slots=8, num_running=len(self.generations))
+
+
+class ScriptedModel:
+    """Implements ``api.admin.service.AdminModel``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.family = FAMILIES[0]
+        self.phase: EnginePhase = "ready"
+        self.problems: tuple[str, ...] = ()
+        self.settings = ModelSettings()
+
+
+class ScriptedAdmin:
+    """Implements ``api.admin.service.AdminService``: one model, and no request that runs."""
+
+    def __init__(self, name: str = "scripted") -> None:
+        self.models = (ScriptedModel(name),)
+
+    def find(self, name: str) -> ScriptedModel:
+        if name != self.models[0].name:
+            raise InterlockError("model_not_found", f"the model {name!r} is not served here", param="model")
+        return self.models[0]
+
+    def live(self) -> tuple[LiveRequest, ...]:
+        return ()
+
+    async def cancel(self, request_id: str) -> None:
+        raise InterlockError("not_found", f"no request {request_id!r} is running")
+
+    async def configure(self, name: str, changes: Mapping[str, Any]) -> ModelSettings:
+        model = self.find(name)
+        model.settings = model.settings.changed(changes)
+        return model.settings

@@ -163,7 +163,9 @@ def bodies(draw: st.DrawFn, path: str) -> dict[str, Any]:
 
 
 def test_every_endpoint_that_reads_a_body_is_here() -> None:
-    assert set(BODIES) == {entry.path for entry in ENDPOINTS if entry.body is not None}
+    """The admin API's settings go through ``tests/clients/test_openapi.py``."""
+    read = {entry.path for entry in ENDPOINTS if entry.body is not None and entry.group != "Admin"}
+    assert set(BODIES) == read
 
 
 @pytest.mark.parametrize("path", BODIES)

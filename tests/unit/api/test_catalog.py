@@ -11,9 +11,12 @@ from jsonschema import Draft202012Validator
 from interlock.api.catalog import ENDPOINTS
 from interlock.api.openapi import document
 from interlock.api.page import page
+from interlock.api.scripted import ScriptedAdmin
+from interlock.settings.model import ModelSettings
 
 
-def test_every_route_is_in_the_catalog(api) -> None:
+def test_every_route_is_in_the_catalog(make_api) -> None:
+    api = make_api(admin=ScriptedAdmin())
     routes = {
         (method.lower(), re.sub(r":\w+", "", route.path))
         for route in flat(api.app.routes)
@@ -55,6 +58,15 @@ def test_what_the_document_says_of_a_body_is_what_is_read() -> None:
     assert validator.is_valid(good)
     assert not validator.is_valid({**good, "max_tokens": "5"})
     assert not validator.is_valid({"model": "m"})
+
+
+def test_the_document_has_every_setting() -> None:
+    schema = document()["components"]["schemas"]["WireSettings"]
+    assert set(schema["properties"]) == set(ModelSettings().to_json())
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid({"temperature": 0.5, "aliases": ["a"], "grammar": None})
+    assert not validator.is_valid({"temperature": "warm"})
+    assert not validator.is_valid({"banana": 1})
 
 
 def test_no_field_is_both_read_and_refused() -> None:
