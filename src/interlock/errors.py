@@ -61,7 +61,9 @@ CATALOG: dict[str, ErrorEntry] = {
     # something broke while this request ran; other requests go on
     "worker_died": ErrorEntry(500, "server_error", True, "the model worker stopped; it is being restarted"),
     "matcher_failed": ErrorEntry(500, "server_error", False, "the grammar engine failed in this request"),
-    "no_token_allowed": ErrorEntry(500, "server_error", False, "the constraint left no token to choose"),
+    "no_token_allowed": ErrorEntry(
+        500, "server_error", False, "the constraint and the request's limits left no token to choose"
+    ),
     "sampling_failed": ErrorEntry(500, "server_error", False, "the logits of this request were unusable"),
     "forward_failed": ErrorEntry(500, "server_error", True, "the model's forward pass failed for this request"),
     "invalid_model_output": ErrorEntry(500, "server_error", True, "the model's text broke its family's format"),

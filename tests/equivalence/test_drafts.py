@@ -20,7 +20,7 @@ from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.engine import EngineOutput, EngineRequest, ThinkingBudget
-from interlock.core.sampling import SamplingParams
+from interlock.core.sampling import SamplingParams, TokenLimits
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
@@ -105,6 +105,10 @@ SAMPLINGS = {
     "biased": SamplingParams(temperature=0.0, repetition_penalty=1.3, logit_bias=((ord("b"), 3.0),)),
     "logprobs": SamplingParams(temperature=0.7, seed=3, logprobs=3),
 }
+LIMITS = {
+    "seeded": TokenLimits(min_tokens=8, banned=(tuple(b"ab"), tuple(b"x"))),
+    "biased": TokenLimits(suppressed=TOKENIZER.vocabulary.stop_ids, banned=(tuple(b"bc"),)),
+}
 
 
 def requests() -> list[EngineRequest]:
@@ -124,6 +128,7 @@ def requests() -> list[EngineRequest]:
                     max_tokens=[9, 25, 60][len(made) % 3],
                     stop_ids=stop_ids,
                     constraint=constraint,
+                    limits=LIMITS.get(way, TokenLimits()),
                     thinking=budget,
                     report_accepting=way in ("seeded", "biased"),
                 )

@@ -35,6 +35,7 @@ two. The same as an OpenAPI document: `GET /openapi.json`.
   `%ignore`; every derivation counts (no lexer that prefers long terminals), `.` is all but a line feed, and a rule may lead
   back to itself at one end only: nesting is no regular language, and a 400 says which rule has it.
 - The group Admin is served to this machine, or with an admin key (`security.md`); elsewhere its paths are unknown.
+- Parameters of sampling have the same names everywhere, on Ollama's endpoints in `options`: `sampling.md`.
 - Responses are kept for `previous_response_id` within limits of age, number and size; `store: false` keeps nothing.
 """
 

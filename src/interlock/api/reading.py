@@ -61,3 +61,13 @@ def read_stop(wire: str | list[str] | None, param: str = "stop") -> tuple[str, .
     if "" in stop:
         raise InterlockError("invalid_value", f"{param} must not have an empty string", param=param)
     return stop
+
+
+def same(wire: BaseModel, name: str, alias: str) -> Any:
+    """The value of a field that has two names; ``conflicting_parameters`` where they differ."""
+    values = [value for value in (getattr(wire, name), getattr(wire, alias)) if value is not None]
+    if len(set(values)) > 1:
+        raise InterlockError(
+            "conflicting_parameters", f"{name} and {alias} differ; send one of them", param=name
+        )
+    return values[0] if values else None

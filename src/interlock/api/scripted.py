@@ -145,6 +145,7 @@ class ScriptedService:
             thinking="none",
             parser_mode="ignore",
             stop=request.stop,
+            text=request.text,
             include_reasoning=True,
             notes=self.notes,
         )

@@ -21,6 +21,29 @@ class Wire(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
+class WireSampling(Wire):
+    """How tokens are chosen and what of them is shown: the same names on every endpoint that generates, OpenAI's and
+    those that vLLM gives them."""
+
+    temperature: Number | None = None
+    top_p: Number | None = None
+    top_k: Int | None = None
+    min_p: Number | None = None
+    typical_p: Number | None = None
+    frequency_penalty: Number | None = None
+    presence_penalty: Number | None = None
+    repetition_penalty: Number | None = None
+    logit_bias: dict[str, Number] | None = None
+    bad_words: list[str] | None = None
+    allowed_token_ids: list[Int] | None = None
+    min_tokens: Int | None = None
+    ignore_eos: bool | None = None
+    stop_token_ids: list[Int] | None = None
+    seed: Int | None = None
+    include_stop_str_in_output: bool | None = None
+    skip_special_tokens: bool | None = None
+
+
 class WireInterlock(Wire):
     """Our own options, on every endpoint that takes a schema; see ``core.request``: ``JsonPolicy``, ``ReportOptions``."""
 

@@ -52,6 +52,22 @@ def set_only(row: Mask, ids: Iterable[int]) -> None:
         words[token_id >> 5] |= np.uint32(1 << (token_id & 31))
 
 
+def of_ids(vocab_size: int, ids: Iterable[int]) -> Mask:
+    """One row that allows exactly ``ids``."""
+    row: Mask = allocate(1, vocab_size)[0]
+    set_only(row, ids)
+    return row
+
+
+def without(row: Mask, ids: Iterable[int]) -> Mask:
+    """A copy of ``row`` that allows none of ``ids``, which are ids of its vocabulary."""
+    left = row.copy()
+    words = left.view(np.uint32)
+    for token_id in ids:
+        words[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
+    return left
+
+
 def is_allowed(row: Mask, token_id: int) -> bool:
     """Whether ``token_id`` is allowed; False beyond the row."""
     word = token_id >> 5

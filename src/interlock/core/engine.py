@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.sampling import SamplingParams
+from interlock.core.sampling import SamplingParams, TokenLimits
 from interlock.core.timings import RequestTimings
 from interlock.core.trace import TokenTrace
 
@@ -52,6 +52,7 @@ class EngineRequest:
     max_tokens: int
     stop_ids: tuple[int, ...] = ()
     constraint: LoweredConstraint | None = None
+    limits: TokenLimits = TokenLimits()
     thinking: ThinkingBudget | None = None
     priority: int = 0
     deadline_s: float | None = None

@@ -36,6 +36,15 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextOptions:
+    """What of the output is shown. include_stop: the stop string that ends the answer. special_tokens: control tokens
+    that mean nothing to the model's family, by their spelling."""
+
+    include_stop: bool = False
+    special_tokens: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningOptions:
     """What a request says about thinking; ``None`` means the model's default.
 
@@ -74,6 +83,7 @@ class GenerateRequest:
     json_policy: JsonPolicy = JsonPolicy()
     reports: ReportOptions = ReportOptions()
     sampling: SamplingOptions = SamplingOptions()
+    text: TextOptions = TextOptions()
     reasoning: ReasoningOptions = ReasoningOptions()
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()

@@ -64,6 +64,10 @@ def _row(
 ) -> SamplingRow:
     """The row behind the draft tokens ``before``."""
     params, position = sequence.request.sampling, sequence.num_output_tokens + len(before)
+    limiter = sequence.limiter
+    if limiter is not None:
+        tail = (*sequence.output_tail(limiter.tail_length), *before)
+        mask = limiter.applied(mask, tail, position, vocab_size)
     penalties = sequence.penalties
     if penalties is None:
         return SamplingRow(

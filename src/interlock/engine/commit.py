@@ -75,7 +75,7 @@ def commit_choices(
 
 def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozenset[int]) -> None:
     """Commit what the constraint leaves no choice about. Nothing where log probabilities or a trace are asked, which
-    need logits."""
+    need logits, and nothing that the request forbids: a pass finds out then that nothing is left."""
     constraint, request = sequence.constraint, sequence.request
     if constraint is None or request.sampling.logprobs is not None or request.trace:
         return
@@ -85,10 +85,15 @@ def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozen
         except MatcherError as error:
             progress.failure = EngineFailure(code="matcher_failed", message=str(error))
             return
-        if token_id is None:
+        if token_id is None or _is_forbidden(sequence, token_id):
             return
         _add(progress, sequence, token_id, model_stop_ids)
         progress.num_forced += 1
+
+
+def _is_forbidden(sequence: Sequence, token_id: int) -> bool:
+    limiter = sequence.limiter
+    return limiter is not None and not limiter.allows(token_id, sequence.output_tail(limiter.tail_length))
 
 
 def merged(parts: Seq[Committed]) -> Committed:

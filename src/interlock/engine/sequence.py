@@ -11,6 +11,7 @@ from interlock.core.engine import EngineRequest
 from interlock.engine.draft_rates import Rates
 from interlock.engine.penalties import PenaltyState
 from interlock.engine.request_meter import RequestMeter
+from interlock.engine.token_limits import TokenLimiter
 
 if TYPE_CHECKING:
     from interlock.constraints.state import ConstraintState
@@ -52,6 +53,7 @@ class Sequence:
     token_ids: list[int] = field(default_factory=list)
     constraint: ConstraintState | None = None
     penalties: PenaltyState | None = None
+    limiter: TokenLimiter | None = None
     slot: int | None = None
     num_computed_tokens: int = 0
     num_new_tokens: int = 1
@@ -64,6 +66,7 @@ class Sequence:
     def __post_init__(self) -> None:
         self.token_ids.extend(self.request.prompt_ids)
         self.penalties = PenaltyState.of(self.request.sampling, self.request.prompt_ids)
+        self.limiter = TokenLimiter.of(self.request)
         for token_id in self.request.resume_ids:
             self.append(token_id)
 
@@ -98,6 +101,10 @@ class Sequence:
     def order(self) -> tuple[int, int]:
         """Sort key of service: priority, then arrival."""
         return (-self.request.priority, self.arrival)
+
+    def output_tail(self, num_tokens: int) -> list[int]:
+        """The last ``num_tokens`` output tokens, or all if there are fewer."""
+        return self.token_ids[max(self.num_prompt_tokens, len(self.token_ids) - num_tokens) :]
 
     def append(self, token_id: int) -> None:
         """Commit one output token."""

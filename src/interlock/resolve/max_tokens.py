@@ -6,12 +6,17 @@ from interlock.errors import InterlockError
 
 
 def resolve_max_tokens(
-    requested: int | None, num_prompt_tokens: int, context_tokens: int, default: int | None = None
+    requested: int | None,
+    num_prompt_tokens: int,
+    context_tokens: int,
+    default: int | None = None,
+    *,
+    min_tokens: int = 0,
 ) -> int:
     """Most tokens to generate: what was asked, else ``default`` as far as there is room, else all that the context
     leaves.
 
-    Raises ``invalid_value``, and ``context_length_exceeded`` where prompt and answer do not fit together.
+    Raises ``invalid_value``, also where ``min_tokens`` is more than that, and ``context_length_exceeded`` where prompt and answer do not fit together.
     """
     if requested is not None and requested < 1:
         raise InterlockError(
@@ -33,6 +38,11 @@ def resolve_max_tokens(
             param="max_tokens",
             hint=f"ask for at most {room}, or shorten the conversation",
         )
-    if requested is None:
-        return room if default is None else min(default, room)
-    return requested
+    max_tokens = min(default or room, room) if requested is None else requested
+    if min_tokens > max_tokens:
+        raise InterlockError(
+            "invalid_value",
+            f"min_tokens is {min_tokens}, but at most {max_tokens} tokens are generated",
+            param="min_tokens",
+        )
+    return max_tokens

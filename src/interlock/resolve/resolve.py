@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from interlock.core.constraint import ConstraintSpec
 from interlock.core.engine import EngineRequest
 from interlock.core.output_format import OutputFormat, TextFormat
-from interlock.core.request import GenerateRequest
-from interlock.core.tokenizer import Tokenizer
+from interlock.core.request import GenerateRequest, TextOptions
 from interlock.core.tools import ToolContext
-from interlock.families.base import ModelFamily, Thinking
+from interlock.families.base import Thinking
 from interlock.families.wire.constrain import answer_only
 from interlock.resolve.constraint import constraint_kind, resolve_constraint, resolve_policy
+from interlock.resolve.decoding import Decoding, resolve_decoding, turn_stop_texts
 from interlock.resolve.max_tokens import resolve_max_tokens
 from interlock.resolve.messages import resolve_messages
 from interlock.resolve.output_format import resolve_output_format
@@ -21,7 +21,6 @@ from interlock.resolve.profile import ModelProfile
 from interlock.resolve.prompt import resolve_prompt
 from interlock.resolve.prompt_size import check_prompt_size
 from interlock.resolve.reasoning import resolve_reasoning, resolve_thinking_budget
-from interlock.resolve.sampling import resolve_sampling
 from interlock.resolve.stop import resolve_stop
 from interlock.resolve.tools import resolve_tools
 
@@ -47,6 +46,7 @@ class Resolved:
     thinking: Thinking
     parser_mode: ParserMode
     stop: tuple[str, ...]
+    text: TextOptions
     include_reasoning: bool
     notes: tuple[str, ...]
     raw: bool = False
@@ -59,8 +59,8 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     family, tokenizer, defaults = model.family, model.tokenizer, model.defaults
     messages = resolve_messages(request.messages)
     tools = resolve_tools(request, defaults.tool_constraints)
-    output_format = resolve_output_format(request.output_format, _stop_texts(model.family, model.tokenizer))
-    sampling = resolve_sampling(request.sampling, tokenizer.vocabulary.size)
+    output_format = resolve_output_format(request.output_format, turn_stop_texts(family, tokenizer))
+    decoding = resolve_decoding(request.sampling, family, tokenizer)
     stop = resolve_stop(request.stop)
     template_kwargs = dict(request.template_kwargs)
     reasoning = resolve_reasoning(request.reasoning, template_kwargs, family.reasoning)
@@ -71,7 +71,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         longest_token=model.longest_token,
     )
     prompt = model.renderer.render(messages, tools.effective_tools, reasoning, template_kwargs)
-    max_tokens = _max_tokens(request, len(prompt.ids), model)
+    engine_request = _engine_request(request, decoding, prompt.ids, model)
     spec = resolve_constraint(
         family,
         tools=tools,
@@ -87,21 +87,11 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         format_=family.reasoning,
         tokenizer=tokenizer,
         constrained=spec is not None,
-        max_tokens=max_tokens,
+        max_tokens=engine_request.max_tokens,
         cap=defaults.max_thinking_tokens,
     )
     return Resolved(
-        engine_request=EngineRequest(
-            request_id=request.request_id,
-            prompt_ids=prompt.ids,
-            sampling=sampling,
-            max_tokens=max_tokens,
-            stop_ids=_stop_ids(family, tokenizer),
-            thinking=budget,
-            priority=request.priority,
-            trace=request.reports.trace,
-            report_accepting=bound and bool(stop),
-        ),
+        engine_request=replace(engine_request, thinking=budget, report_accepting=bound and bool(stop)),
         spec=spec,
         constraint_kind=constraint_kind(tools, output_format),
         bound=bound,
@@ -109,6 +99,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         thinking=prompt.thinking,
         parser_mode=_parser_mode(tools, output_format),
         stop=stop,
+        text=request.text,
         include_reasoning=reasoning.include,
         notes=notes,
     )
@@ -116,23 +107,14 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
 
 def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: ModelProfile) -> Resolved:
     """A request whose prompt is given as it is: no conversation, no family, the answer is the constraint's."""
-    output_format = resolve_output_format(request.output_format, _stop_texts(model.family, model.tokenizer))
-    sampling = resolve_sampling(request.sampling, model.tokenizer.vocabulary.size)
+    family, tokenizer = model.family, model.tokenizer
+    output_format = resolve_output_format(request.output_format, turn_stop_texts(family, tokenizer))
+    decoding = resolve_decoding(request.sampling, family, tokenizer)
     stop = resolve_stop(request.stop)
-    prompt_ids = resolve_prompt(prompt, model.tokenizer)
-    policy = resolve_policy(request.json_policy, model.defaults)
-    spec = answer_only(output_format, policy)
+    engine_request = _engine_request(request, decoding, resolve_prompt(prompt, tokenizer), model)
+    spec = answer_only(output_format, resolve_policy(request.json_policy, model.defaults))
     return Resolved(
-        engine_request=EngineRequest(
-            request_id=request.request_id,
-            prompt_ids=prompt_ids,
-            sampling=sampling,
-            max_tokens=_max_tokens(request, len(prompt_ids), model),
-            stop_ids=_stop_ids(model.family, model.tokenizer),
-            priority=request.priority,
-            trace=request.reports.trace,
-            report_accepting=spec is not None and bool(stop),
-        ),
+        engine_request=replace(engine_request, report_accepting=spec is not None and bool(stop)),
         spec=spec,
         constraint_kind=constraint_kind(ToolContext(), output_format),
         bound=spec is not None,
@@ -140,28 +122,32 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
         thinking="none",
         parser_mode="ignore",
         stop=stop,
+        text=request.text,
         include_reasoning=False,
         notes=(),
         raw=True,
     )
 
 
-def _max_tokens(request: GenerateRequest, num_prompt_tokens: int, model: ModelProfile) -> int:
-    return resolve_max_tokens(
-        request.max_tokens, num_prompt_tokens, model.context_tokens, model.defaults.max_tokens
+def _engine_request(
+    request: GenerateRequest, decoding: Decoding, prompt_ids: tuple[int, ...], model: ModelProfile
+) -> EngineRequest:
+    return EngineRequest(
+        request_id=request.request_id,
+        prompt_ids=prompt_ids,
+        sampling=decoding.sampling,
+        limits=decoding.limits,
+        stop_ids=decoding.stop_ids,
+        max_tokens=resolve_max_tokens(
+            request.max_tokens,
+            len(prompt_ids),
+            model.context_tokens,
+            model.defaults.max_tokens,
+            min_tokens=decoding.limits.min_tokens,
+        ),
+        priority=request.priority,
+        trace=request.reports.trace,
     )
-
-
-def _stop_ids(family: ModelFamily, tokenizer: Tokenizer) -> tuple[int, ...]:
-    """Every id that ends a turn: the vocabulary's and the family's."""
-    of_family = (tokenizer.special_tokens.get(spelling) for spelling in family.stop_tokens)
-    ids = (*tokenizer.vocabulary.stop_ids, *(token_id for token_id in of_family if token_id is not None))
-    return tuple(dict.fromkeys(ids))
-
-
-def _stop_texts(family: ModelFamily, tokenizer: Tokenizer) -> tuple[str, ...]:
-    stop_ids = set(_stop_ids(family, tokenizer))
-    return tuple(text for text, token_id in tokenizer.special_tokens.items() if token_id in stop_ids)
 
 
 def _parser_mode(tools: ToolContext, output_format: OutputFormat) -> ParserMode:

@@ -24,6 +24,7 @@ def resolve_sampling(options: SamplingOptions, vocab_size: int) -> SamplingParam
         top_p=_number("top_p", options.top_p, 1.0, 0.0, 1.0, low_open=True),
         top_k=_top_k(options.top_k),
         min_p=_number("min_p", options.min_p, 0.0, 0.0, 1.0, high_open=True),
+        typical_p=_number("typical_p", options.typical_p, 1.0, 0.0, 1.0, low_open=True),
         frequency_penalty=_number("frequency_penalty", options.frequency_penalty, 0.0, -2.0, 2.0),
         presence_penalty=_number("presence_penalty", options.presence_penalty, 0.0, -2.0, 2.0),
         repetition_penalty=_number(

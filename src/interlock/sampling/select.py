@@ -4,7 +4,7 @@ The order is fixed:
 
 1. logit bias, repetition penalty, frequency and presence penalty;
 2. the mask: from here on only allowed ids exist, so no bias can lift a forbidden one;
-3. temperature 0: the largest logit, ties to the lowest id. Else temperature, top-k, top-p, min-p, and the
+3. temperature 0: the largest logit, ties to the lowest id. Else temperature, top-k, top-p, min-p, typical-p, and the
    inverse CDF over the surviving candidates in ascending order of id, with the one uniform number of
    ``(seed, position)``.
 

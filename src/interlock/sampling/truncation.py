@@ -1,4 +1,4 @@
-"""Cut the tail of a distribution: top-k, then top-p, then min-p, each on what the one before left.
+"""Cut the tail of a distribution: top-k, then top-p, then min-p, then typical-p, each on what the one before left.
 
 All return indices in ascending order, so that the order of the inverse CDF never depends on which cuts were
 asked for. Equal values are ranked by index, lower first; each cut therefore keeps a definite set.
@@ -35,6 +35,8 @@ def truncated(weights: Logits, params: SamplingParams) -> Indices | None:
         kept = _compose(kept, _nucleus(_at(weights, kept), params.top_p))
     if params.min_p > 0.0:
         kept = _compose(kept, np.flatnonzero(_at(weights, kept) >= np.float32(params.min_p)))
+    if params.typical_p < 1.0:
+        kept = _compose(kept, _typical(_at(weights, kept), params.typical_p))
     return kept
 
 
@@ -85,9 +87,24 @@ def _nucleus(weights: Logits, top_p: float) -> Indices:
 
 
 def _head(weights: Logits, index: Indices, wanted: float) -> Indices:
-    ranked = index[_ranked(weights[index])]
-    mass = np.cumsum(weights[ranked], dtype=np.float64)
-    return np.sort(ranked[: int(np.searchsorted(mass, wanted)) + 1])
+    return np.sort(_reaching(index[_ranked(weights[index])], weights, wanted))
+
+
+def _typical(weights: Logits, typical_p: float) -> Indices:
+    """The smallest set of candidates whose surprise (-log p) is nearest to the entropy and whose mass reaches
+    ``typical_p``; at least one. Locally typical sampling (Meister et al. 2023, arXiv:2202.00666)."""
+    positive = np.flatnonzero(weights)
+    shares = weights[positive].astype(np.float64)
+    shares /= shares.sum()
+    surprise = -np.log(shares)
+    ranked = np.argsort(np.abs(surprise - float(shares @ surprise)), kind="stable")
+    return np.sort(positive[_reaching(ranked, shares, typical_p)])
+
+
+def _reaching(ranked: Indices, masses: NDArray[np.floating], wanted: float) -> Indices:
+    """The first of ``ranked`` whose masses together reach ``wanted``; all where they do not."""
+    mass = np.cumsum(masses[ranked], dtype=np.float64)
+    return ranked[: int(np.searchsorted(mass, wanted)) + 1]
 
 
 def _ranked(values: Logits) -> Indices:

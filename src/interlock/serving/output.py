@@ -45,14 +45,17 @@ from interlock.serving.stop_strings import StopStrings
 class OutputRules:
     """How one answer is read.
 
-    bound: the whole answer is held to the constraint, none of it is free text. calls_only: and it is calls, so
-    text in it can only be the beginning of a marker that was cut. max_calls: calls to show; where another
+    include_stop: the stop string that ends the answer is shown. min_tokens: no stop string begins before as many
+    tokens. bound: the whole answer is held to the constraint, none of it is free text. calls_only: and it is calls,
+    so text in it can only be the beginning of a marker that was cut. max_calls: calls to show; where another
     one begins, the answer ends (``None``: no limit). include_reasoning: show reasoning. reasoning_is_text:
     the family's reasoning markers are ordinary text in this vocabulary. silent_ids: special tokens that
     nobody is to see.
     """
 
     stop: tuple[str, ...] = ()
+    include_stop: bool = False
+    min_tokens: int = 0
     bound: bool = False
     calls_only: bool = False
     max_calls: int | None = None
@@ -120,14 +123,24 @@ class OutputProcessor:
                 self._events.append(self._traced(output.trace[at]))
             self._push_token(token_id, output.logprobs[at] if output.logprobs else None)
             if self._stopped:
+                if at == len(output.token_ids) - 1:
+                    self._note_accepting(output)
                 return self._finish_at_stop()
             if self._too_many_calls:
                 return self._end(self._finished(cut=False))
-        if output.is_accepting and self._detokenizer.is_between_characters:
-            self._accepting = {at for at in self._accepting if at >= self._passed} | {self._fed}
+        self._note_accepting(output)
         if output.finish_reason is not None:
             self._finish(output)
         return None
+
+    def _note_accepting(self, output: EngineOutput) -> None:
+        if output.is_accepting and self._detokenizer.is_between_characters:
+            self._accepting = {at for at in self._accepting if at >= self._passed} | {self._fed}
+
+    @property
+    def _is_searching(self) -> bool:
+        """A stop string may begin in the token that is being read."""
+        return not self._parser.in_reasoning and self._completion_tokens > self._rules.min_tokens
 
     def _push_token(self, token_id: int, score: TokenLogprob | None) -> None:
         was_in_reasoning, was_in_call, start = self._parser.in_reasoning, self._parser.in_call, self._fed
@@ -148,23 +161,27 @@ class OutputProcessor:
     def _push_text(self, text: str) -> None:
         for piece in text if self._one_by_one else (text,):
             self._fed += len(piece)
-            in_reasoning = self._parser.in_reasoning
-            self._pass(piece if in_reasoning else self._stops.push(piece))
+            self._pass(self._stops.push(piece) if self._is_searching else piece)
             if self._stops.matched:
-                self._stopped, self._stop_string = True, self._stops.match
-                return
+                return self._stop_at(self._stops.match)
             if self._parser.in_reasoning:
                 self._pass(self._stops.flush())
+        return None
+
+    def _stop_at(self, stop_string: str) -> None:
+        self._stopped, self._stop_string = True, stop_string
+        if self._rules.include_stop:
+            self._pass(stop_string)
 
     def _push_special(self, token: SpecialToken) -> None:
         self._pass(self._stops.flush())
-        if token.spelling in self._rules.stop and not self._parser.in_reasoning:
-            self._stopped, self._stop_string = True, token.spelling
-            return
+        if token.spelling in self._rules.stop and self._is_searching:
+            return self._stop_at(token.spelling)
         self._fed += 1
         self._passed += 1
         if token.token_id not in self._rules.silent_ids:
             self._emit(self._parser.push_token(token.token_id, token.spelling))
+        return None
 
     def _pass(self, text: str) -> None:
         self._passed += len(text)

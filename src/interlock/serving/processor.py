@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interlock.core.tokenizer import Tokenizer
 from interlock.families.base import ModelFamily
 from interlock.families.wire.parse import StreamParser
@@ -26,7 +28,9 @@ class AnswerReader:
     def processor(self, resolved: Resolved) -> OutputProcessor:
         """The reader of one answer."""
         if resolved.raw:
-            return self._plain(resolved)
+            return OutputProcessor(
+                _rules(resolved, self._vocabulary.control_ids), self._vocabulary, PlainText()
+            )
         parser = StreamParser(
             self._family,
             special_tokens=self._spellings,
@@ -35,18 +39,23 @@ class AnswerReader:
             declared=resolved.tools.effective_tools,
         )
         reasoning = self._family.reasoning
-        rules = OutputRules(
-            stop=resolved.stop,
-            bound=resolved.bound,
+        rules = replace(
+            _rules(resolved, self._silent_ids),
             calls_only=resolved.bound and resolved.tools.call_required,
             max_calls=None if resolved.tools.parallel_tool_calls else 1,
             include_reasoning=resolved.include_reasoning,
             reasoning_is_text=reasoning is not None
             and not {reasoning.open, reasoning.close} <= set(self._spellings.values()),
-            silent_ids=self._silent_ids,
         )
         return OutputProcessor(rules, self._vocabulary, parser)
 
-    def _plain(self, resolved: Resolved) -> OutputProcessor:
-        rules = OutputRules(stop=resolved.stop, bound=resolved.bound, silent_ids=self._vocabulary.control_ids)
-        return OutputProcessor(rules, self._vocabulary, PlainText())
+
+def _rules(resolved: Resolved, silent_ids: frozenset[int]) -> OutputRules:
+    """What the answers to raw prompts and to conversations have in common."""
+    return OutputRules(
+        stop=resolved.stop,
+        include_stop=resolved.text.include_stop,
+        min_tokens=resolved.engine_request.limits.min_tokens,
+        bound=resolved.bound,
+        silent_ids=frozenset() if resolved.text.special_tokens else silent_ids,
+    )

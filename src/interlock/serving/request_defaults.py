@@ -14,6 +14,7 @@ SAMPLING_KEYS = (
     "top_p",
     "top_k",
     "min_p",
+    "typical_p",
     "frequency_penalty",
     "presence_penalty",
     "repetition_penalty",

@@ -92,6 +92,8 @@ def reference(logits: np.ndarray, row: SamplingRow) -> int | str:
                 break
         ranked = kept
     ranked = [i for i in ranked if weights[i] >= np.float32(params.min_p)]
+    if params.typical_p < 1:
+        ranked = typical(weights, sorted(i for i in ranked if weights[i] > 0), params.typical_p)
     target = uniform(params.seed, row.position) * math.fsum(weights[i] for i in ranked)
     mass = 0.0
     for i in sorted(ranked):
@@ -99,6 +101,20 @@ def reference(logits: np.ndarray, row: SamplingRow) -> int | str:
         if mass > target:
             return i
     return max(i for i in ranked if weights[i] > 0)
+
+
+def typical(weights: dict[int, np.float32], ids: list[int], typical_p: float) -> list[int]:
+    """Those whose surprise is nearest to the entropy, until their mass reaches ``typical_p``."""
+    total = math.fsum(weights[i] for i in ids)
+    surprise = {i: -math.log(float(weights[i]) / total) for i in ids}
+    entropy = math.fsum(float(weights[i]) / total * surprise[i] for i in ids)
+    kept, mass = [], 0.0
+    for i in sorted(ids, key=lambda i: abs(surprise[i] - entropy)):
+        kept.append(i)
+        mass += float(weights[i]) / total
+        if mass >= typical_p:
+            break
+    return kept
 
 
 def answer(choice: Choice) -> int | str:
@@ -124,6 +140,7 @@ def problems(draw) -> tuple[np.ndarray, SamplingRow]:
             top_k=draw(st.sampled_from([0, 0, 1, 3, 50])),
             top_p=draw(st.sampled_from([1.0, 0.999, 0.9, 0.2, 1e-6])),
             min_p=draw(st.sampled_from([0.0, 0.0, 0.05, 0.9])),
+            typical_p=draw(st.sampled_from([1.0, 1.0, 0.9, 0.2])),
             repetition_penalty=draw(st.sampled_from([1.0, 1.3, 0.8])),
             frequency_penalty=draw(st.sampled_from([0.0, 0.5, -2.0])),
             presence_penalty=draw(st.sampled_from([0.0, 1.5])),
@@ -288,6 +305,8 @@ DISTRIBUTIONS = {
     "top-p keeps the token that crosses": ({"top_p": 0.5}, None, [0, 0, 0.3, 0.4]),
     "top-p within top-k": ({"top_k": 2, "top_p": 0.5}, None, [0, 0, 0, 1]),
     "min-p": ({"min_p": 0.45}, None, [0, 0.2, 0.3, 0.4]),
+    "typical-p": ({"typical_p": 0.45}, None, [0, 0.2, 0.3, 0]),
+    "typical-p within top-k": ({"typical_p": 0.5, "top_k": 2}, None, [0, 0, 0.0, 0.4]),
     "mask": ({}, (0, 2), [0.1, 0, 0.3, 0]),
     "cuts see only what is allowed": ({"top_k": 2}, (0, 1, 2), [0, 0.2, 0.3, 0]),
 }

@@ -160,6 +160,25 @@ def test_a_stop_string_ends_text_and_is_not_part_of_it(tokenizer):
     assert (answer.text, answer.reason) == ("one ", "stop")
 
 
+def test_a_stop_string_is_part_of_the_text_where_it_is_wanted():
+    for stop in ("END", "<|im_start|>"):
+        answer = Reader(stop=(stop,), include_stop=True).read(f"one {stop} two", block=3)
+        assert (answer.text, answer.reason, answer.end.stop_string) == (f"one {stop}", "stop", stop)
+
+
+@pytest.mark.parametrize(("accepting", "expected"), [({3}, "stop"), ({2}, "length")])
+def test_a_stop_string_that_is_shown_belongs_to_a_bound_answer(accepting, expected):
+    answer = Reader(tools="ignore", bound=True, stop=("c",), include_stop=True)
+    for count, token_id in enumerate(answer.tokenizer.encode("abcd"), 1):
+        answer.push([token_id], is_accepting=count in accepting)
+    assert (answer.text, answer.reason) == ("abc", expected)
+
+
+def test_no_stop_string_begins_before_min_tokens():
+    answer = Reader(stop=("ab",), min_tokens=3).read("ababab")
+    assert answer.text == "abab"
+
+
 def test_a_stop_string_after_a_whole_call_keeps_the_call():
     answer = Reader(stop=("\n<",)).read(CALL + "\n<")
     assert answer.reason == "tool_calls"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from interlock.api.fields import ignored, ignored_header, refuse_unsupported, unsupported
@@ -21,18 +21,19 @@ from interlock.api.ollama.wire import (
 )
 from interlock.api.openai.tools import read_tools
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
+from interlock.api.reading import read_json_policy, read_reports, read_stop, same, validated
+from interlock.api.sampling import read_sampling, read_text_options
 from interlock.api.schemas import schema_text
+from interlock.api.wire import WireSampling
 from interlock.core.messages import Message, ToolCall
 from interlock.core.output_format import JsonObjectFormat, JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest, ReasoningOptions
-from interlock.core.sampling import SamplingOptions
 from interlock.errors import InterlockError
 
 _NAMES = (
     (r"^max_tokens$", "options.num_predict"),
     (r"^repetition_penalty$", "options.repeat_penalty"),
-    (r"^(?=(?:temperature|top_p|top_k|min_p|seed|stop|presence_penalty|frequency_penalty)$)", "options."),
+    (rf"^(?=(?:stop|{'|'.join(WireSampling.model_fields)})$)", "options."),
     (r"^(?:enable_thinking|reasoning_effort)$", "think"),
 )
 
@@ -100,17 +101,11 @@ def _call(wire: WireRequest, request_id: str, **fields: Any) -> OllamaCall:
         output_format=_format(wire.format),
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=False),
-        sampling=SamplingOptions(
-            temperature=options.temperature,
-            top_p=options.top_p,
-            top_k=options.top_k,
-            min_p=options.min_p,
-            repetition_penalty=options.repeat_penalty,
-            presence_penalty=options.presence_penalty,
-            frequency_penalty=options.frequency_penalty,
-            seed=options.seed,
-            logprobs=(wire.top_logprobs or 0) if wire.logprobs else None,
+        sampling=replace(
+            read_sampling(options, (wire.top_logprobs or 0) if wire.logprobs else None),
+            repetition_penalty=same(options, "repeat_penalty", "repetition_penalty"),
         ),
+        text=read_text_options(options),
         reasoning=_reasoning(wire.think),
         # -1 and -2 mean as many as there is room for.
         max_tokens=None if options.num_predict in (-1, -2) else options.num_predict,

@@ -7,7 +7,7 @@ from typing import Literal
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
 from interlock.api.openai.wire import TOOLS_AS_TEXT, WireTool
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock
+from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
 
 
 class WireFunction(Wire):
@@ -30,19 +30,13 @@ class WireMessage(Wire):
     images: list[str] | None = None
 
 
-class WireOptions(Wire):
-    """Those that say how to generate; how to load a model is the server's business."""
+class WireOptions(WireSampling):
+    """Those that say how to generate; how to load a model is the server's business. What Ollama has no name for is
+    Interlock's own, as on the other endpoints; ``repetition_penalty`` is called ``repeat_penalty``."""
 
     num_predict: Int | None = None
-    seed: Int | None = None
     stop: list[str] | None = None
-    temperature: Number | None = None
-    top_k: Int | None = None
-    top_p: Number | None = None
-    min_p: Number | None = None
     repeat_penalty: Number | None = None
-    presence_penalty: Number | None = None
-    frequency_penalty: Number | None = None
 
 
 class WireRequest(Wire):
@@ -86,7 +80,6 @@ REFUSED: RefusedFields = {
 }
 REFUSED_OPTIONS: RefusedFields = {
     "tfs_z": Refused((1,)),
-    "typical_p": Refused((1,)),
     "mirostat": Refused((0,)),
     "repeat_last_n": Refused((-1, 64), "the penalty goes over the whole text"),
     "penalize_newline": Refused((True,)),

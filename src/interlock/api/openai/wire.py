@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from interlock.api.json_body import KEPT, Shape
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock
+from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
 
 
 class WireJsonSchema(Wire):
@@ -72,21 +72,12 @@ class WireConstrained(Wire):
     interlock: WireInterlock | None = None
 
 
-class WireGeneration(WireConstrained):
+class WireGeneration(WireSampling, WireConstrained):
     """What both endpoints take."""
 
     model: str
     n: Int | None = None
     stop: str | list[str] | None = None
-    seed: Int | None = None
-    temperature: Number | None = None
-    top_p: Number | None = None
-    top_k: Int | None = None
-    min_p: Number | None = None
-    frequency_penalty: Number | None = None
-    presence_penalty: Number | None = None
-    repetition_penalty: Number | None = None
-    logit_bias: dict[str, Number] | None = None
     stream: bool | None = None
     stream_options: WireStreamOptions | None = None
     priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None

@@ -19,10 +19,10 @@ from interlock.api.fields import ignored, ignored_header, refuse_unsupported, un
 from interlock.api.json_body import decode_object
 from interlock.api.places import Places
 from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
+from interlock.api.sampling import read_sampling, read_text_options
 from interlock.api.schemas import parameters_text, schema_text
 from interlock.core.output_format import JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest, ReasoningOptions
-from interlock.core.sampling import SamplingOptions
 from interlock.core.tools import Tool, ToolChoice
 from interlock.errors import InterlockError
 
@@ -65,9 +65,8 @@ def read_messages_call(body: bytes, *, request_id: str, max_nesting: int) -> Mes
     return MessagesCall(
         request=replace(
             request,
-            sampling=SamplingOptions(
-                temperature=wire.temperature, top_p=wire.top_p, top_k=wire.top_k, seed=wire.seed
-            ),
+            sampling=read_sampling(wire),
+            text=read_text_options(wire),
             stop=read_stop(wire.stop_sequences, "stop_sequences"),
             timeout_s=wire.timeout,
         ),

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock
+from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
 
 
 class WireBlock(Wire):
@@ -66,7 +66,7 @@ class WireOutputConfig(Wire):
 
 
 class WireCountRequest(Wire):
-    """seed, tool_constraints, interlock, timeout: Interlock's own, as on the other endpoints."""
+    """tool_constraints, interlock: Interlock's own, as on the other endpoints."""
 
     model: str
     messages: list[WireMessage]
@@ -80,13 +80,11 @@ class WireCountRequest(Wire):
     interlock: WireInterlock | None = None
 
 
-class WireMessagesRequest(WireCountRequest):
+class WireMessagesRequest(WireSampling, WireCountRequest):
+    """timeout, and most of ``WireSampling``: Interlock's own, as on the other endpoints."""
+
     max_tokens: Int
     stop_sequences: list[str] | None = None
-    temperature: Number | None = None
-    top_p: Number | None = None
-    top_k: Int | None = None
-    seed: Int | None = None
     stream: bool | None = None
     timeout: Number | None = Field(default=None, gt=0)
 
@@ -113,9 +111,6 @@ REFUSED: RefusedFields = {
     "max_tokens_to_sample": Refused((), "use max_tokens"),
     "prompt": Refused((), "use messages"),
     "logprobs": Refused((False,)),
-    "logit_bias": Refused(({},)),
-    "frequency_penalty": Refused((0,)),
-    "presence_penalty": Refused((0,)),
     "reasoning_effort": Refused((), "use output_config.effort"),
     "parallel_tool_calls": Refused((), "use tool_choice.disable_parallel_tool_use"),
 }

@@ -11,14 +11,11 @@ from interlock.api.json_body import decode_object
 from interlock.api.openai.chat.fields import REFUSED
 from interlock.api.openai.chat.messages import read_messages
 from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
-from interlock.api.openai.generation import (
-    read_include_usage,
-    read_num_answers,
-    read_sampling,
-)
+from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format
 from interlock.api.openai.tools import read_tool_choice, read_tools
-from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
+from interlock.api.reading import read_json_policy, read_reports, read_stop, same, validated
+from interlock.api.sampling import read_sampling, read_text_options
 from interlock.core.request import GenerateRequest, ReasoningOptions
 from interlock.errors import InterlockError
 from interlock.serving.fan_out import fan_out
@@ -77,8 +74,9 @@ def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) 
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=True),
         sampling=read_sampling(wire, _logprobs(wire)),
+        text=read_text_options(wire),
         reasoning=_reasoning(wire, kwargs),
-        max_tokens=_same(wire, "max_completion_tokens", "max_tokens"),
+        max_tokens=same(wire, "max_completion_tokens", "max_tokens"),
         stop=read_stop(wire.stop),
         priority=wire.priority or 0,
         timeout_s=wire.timeout,
@@ -115,7 +113,7 @@ def _reasoning(wire: WireChatRequest, kwargs: Mapping[str, Any]) -> ReasoningOpt
         enabled=enabled,
         param=field,
         effort=None if effort == "none" else effort,
-        budget=_same(wire, "thinking_budget", "thinking_token_budget"),
+        budget=same(wire, "thinking_budget", "thinking_token_budget"),
         include=wire.include_reasoning is not False,
     )
 
@@ -129,13 +127,3 @@ def _template_kwargs(kwargs: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
                 param=f"chat_template_kwargs.{name}",
             )
     return tuple(item for item in kwargs.items() if item[0] not in _THINKING_KWARGS)
-
-
-def _same(wire: WireChatRequest, name: str, alias: str) -> int | None:
-    """The value of a field that has two names; ``conflicting_parameters`` where they differ."""
-    values: list[int] = [value for value in (getattr(wire, name), getattr(wire, alias)) if value is not None]
-    if len(set(values)) > 1:
-        raise InterlockError(
-            "conflicting_parameters", f"{name} and {alias} differ; send one of them", param=name
-        )
-    return values[0] if values else None

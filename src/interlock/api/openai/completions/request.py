@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from interlock.api.fields import ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import decode_object
 from interlock.api.openai.completions.wire import KEPT_AS_TEXT, REFUSED, WireCompletionsRequest
-from interlock.api.openai.generation import read_include_usage, read_num_answers, read_sampling
+from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format
 from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
+from interlock.api.sampling import read_sampling, read_text_options
 from interlock.core.request import GenerateRequest
 from interlock.errors import InterlockError
 from interlock.serving.fan_out import fan_out
@@ -56,6 +57,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=True),
         sampling=read_sampling(wire, _logprobs(wire)),
+        text=read_text_options(wire),
         max_tokens=DEFAULT_MAX_TOKENS if wire.max_tokens is None else wire.max_tokens,
         stop=read_stop(wire.stop),
         priority=wire.priority or 0,

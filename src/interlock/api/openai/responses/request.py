@@ -25,12 +25,12 @@ from interlock.api.openai.responses.wire import (
 )
 from interlock.api.openai.tools import read_tool_choice
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, read_reports, validated
+from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
+from interlock.api.sampling import read_sampling, read_text_options
 from interlock.api.schemas import schema_text
 from interlock.core.messages import Message
 from interlock.core.output_format import JsonObjectFormat, JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest, ReasoningOptions
-from interlock.core.sampling import SamplingOptions
 from interlock.errors import InterlockError
 
 _LOGPROBS = "message.output_text.logprobs"
@@ -115,14 +115,9 @@ def _generate_request(
         output_format=_output_format(wire.text.format if wire.text is not None else None),
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=False),
-        sampling=SamplingOptions(
-            temperature=wire.temperature,
-            top_p=wire.top_p,
-            top_k=wire.top_k,
-            min_p=wire.min_p,
-            seed=wire.seed,
-            logprobs=_logprobs(wire),
-        ),
+        sampling=read_sampling(wire, _logprobs(wire)),
+        text=read_text_options(wire),
+        stop=read_stop(wire.stop),
         reasoning=ReasoningOptions(
             enabled=False if effort == "none" else None,
             param="reasoning.effort",

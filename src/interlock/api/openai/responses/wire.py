@@ -9,7 +9,7 @@ from pydantic import Field
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
 from interlock.api.openai.refused import COMMON
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock
+from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
 
 
 class WirePart(Wire):
@@ -70,8 +70,8 @@ class WireReasoning(Wire):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
-class WireResponsesRequest(Wire):
-    """seed, top_k, min_p, thinking_budget, tool_constraints, interlock, priority, timeout: Interlock's own."""
+class WireResponsesRequest(WireSampling):
+    """stop, thinking_budget, tool_constraints, interlock, priority, timeout: Interlock's own."""
 
     model: str
     input: str | list[WireItem]
@@ -87,12 +87,8 @@ class WireResponsesRequest(Wire):
     previous_response_id: str | None = None
     store: bool | None = None
     stream: bool | None = None
-    temperature: Number | None = None
-    top_p: Number | None = None
+    stop: str | list[str] | None = None
     top_logprobs: Int | None = None
-    seed: Int | None = None
-    top_k: Int | None = None
-    min_p: Number | None = None
     thinking_budget: Int | None = None
     tool_constraints: Literal["auto", "all", "off"] | None = None
     interlock: WireInterlock | None = None
@@ -128,9 +124,5 @@ REFUSED: RefusedFields = {
     "grammar": Refused((), _FORMAT),
     "json_schema": Refused((), _FORMAT),
     "n": Refused((1,), "send several requests"),
-    "stop": Refused(([],)),
-    "logit_bias": Refused(({},)),
-    "frequency_penalty": Refused((0,)),
-    "presence_penalty": Refused((0,)),
 }
 REFUSED_IN_TEXT: RefusedFields = {"verbosity": Refused(("medium",), "ask for it in the prompt")}
