@@ -130,22 +130,53 @@ def test_messages_refuse_what_cannot_be_held(claude: anthropic.Anthropic) -> Non
     assert caught.value.body["error"]["problems"][0]["pointer"] == "/properties/a/pattern"
 
 
-def test_an_agent_of_five_turns_over_messages(claude: anthropic.Anthropic) -> None:
+def test_an_agent_of_five_turns_over_messages_with_a_tool_added_on_the_way(claude: anthropic.Anthropic) -> None:
     conversation: list[Any] = [{"role": "user", "content": ASK}]
     for turn in range(5):
+        names = ["get_weather"] if turn < 3 else ["get_weather", "get_forecast"]
         answer = claude.messages.create(
             model=MODEL,
             max_tokens=100,
             messages=conversation,
-            tools=[anthropic_tool()],
-            tool_choice={"type": "any", "disable_parallel_tool_use": True},
+            tools=[anthropic_tool(name) for name in names],
+            tool_choice={"type": "tool", "name": names[-1], "disable_parallel_tool_use": True},
         )
+        assert [block.name for block in answer.content] == names[-1:]
         results: list[Any] = []
         for used in answer.content:
             jsonschema.validate(used.input, WEATHER)
             results.append({"type": "tool_result", "tool_use_id": used.id, "content": f"{turn} degrees"})
         conversation += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": results}]
     assert len(conversation) == 11
+
+
+# Chat
+
+
+def test_an_agent_of_six_turns_over_chat_with_tools_of_a_developer_on_the_way(ai: openai.OpenAI) -> None:
+    def declared(name: str) -> Any:
+        return {"type": "function", "function": {"name": name, "strict": True, "parameters": WEATHER}}
+
+    conversation: list[Any] = [{"role": "user", "content": ASK}]
+    for turn in range(6):
+        if turn == 3:
+            developer = {"role": "developer", "content": "More tools.", "tools": [declared("get_forecast")]}
+            conversation.append(developer)
+        name = "get_weather" if turn < 3 else "get_forecast"
+        answer = ai.chat.completions.create(
+            model=MODEL,
+            messages=conversation,
+            tools=[declared("get_weather")],
+            tool_choice={"type": "function", "function": {"name": name}},
+            parallel_tool_calls=False,
+            max_completion_tokens=80,
+        )
+        message = answer.choices[0].message
+        (used,) = message.tool_calls
+        assert used.function.name == name
+        jsonschema.validate(json.loads(used.function.arguments), WEATHER)
+        result = {"role": "tool", "tool_call_id": used.id, "content": f"{turn} degrees"}
+        conversation += [message.to_dict(), result]
 
 
 # Responses

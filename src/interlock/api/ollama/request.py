@@ -40,12 +40,14 @@ _NAMES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OllamaCall:
-    """A request and what its answer's shape depends on. model: as the client wrote it."""
+    """A request and what its answer's shape depends on. model: as the client wrote it. loads: nothing is asked, the
+    model is only to be loaded; a token is generated and not shown."""
 
     request: GenerateRequest
     model: str
     stream: bool
     ignored: str
+    loads: bool = False
 
     @property
     def requests(self) -> tuple[GenerateRequest, ...]:
@@ -61,7 +63,8 @@ def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> OllamaC
     return _call(
         wire,
         request_id,
-        messages=_messages(wire.messages),
+        loads=not wire.messages,
+        messages=_messages(wire.messages) or (Message(role="user", content=""),),
         tools=read_tools(wire.tools, "tools") if wire.tools else None,
     )
 
@@ -75,8 +78,9 @@ def read_generate_call(body: bytes, *, request_id: str, max_nesting: int) -> Oll
                 "conflicting_parameters", "a raw prompt has no place for `system`", param="system"
             )
         return _call(wire, request_id, prompt=wire.prompt)
+    loads = not wire.prompt and wire.system is None
     system = () if wire.system is None else (Message(role="system", content=wire.system),)
-    return _call(wire, request_id, messages=(*system, Message(role="user", content=wire.prompt)))
+    return _call(wire, request_id, loads=loads, messages=(*system, Message(role="user", content=wire.prompt)))
 
 
 def model_name(name: str) -> str:
@@ -92,7 +96,7 @@ def _decoded(body: bytes, shape: Any, max_nesting: int) -> dict[str, Any]:
     return data
 
 
-def _call(wire: WireRequest, request_id: str, **fields: Any) -> OllamaCall:
+def _call(wire: WireRequest, request_id: str, *, loads: bool = False, **fields: Any) -> OllamaCall:
     options = wire.options or WireOptions()
     known = {f"options.{name}" for name in REFUSED_OPTIONS}
     request = GenerateRequest(
@@ -108,7 +112,7 @@ def _call(wire: WireRequest, request_id: str, **fields: Any) -> OllamaCall:
         text=read_text_options(options),
         reasoning=_reasoning(wire.think),
         # -1 and -2 mean as many as there is room for.
-        max_tokens=None if options.num_predict in (-1, -2) else options.num_predict,
+        max_tokens=1 if loads else None if options.num_predict in (-1, -2) else options.num_predict,
         stop=read_stop(options.stop, "options.stop"),
         **fields,
     )
@@ -116,6 +120,7 @@ def _call(wire: WireRequest, request_id: str, **fields: Any) -> OllamaCall:
         request=request,
         model=wire.model,
         stream=wire.stream is not False,
+        loads=loads,
         ignored=ignored_header(name for name in ignored(wire, REFUSED) if name not in known),
     )
 

@@ -37,10 +37,12 @@ Kind = Literal["chat", "generate"]
 
 @dataclass(slots=True)
 class OllamaHead:
-    """What the objects of one answer have in common. started: for durations, on the monotonic clock."""
+    """What the objects of one answer have in common. loads: see ``OllamaCall``. started: for durations, on the
+    monotonic clock."""
 
     kind: Kind
     model: str
+    loads: bool = False
     started: float = field(default_factory=time.monotonic)
 
     def object(
@@ -70,6 +72,8 @@ class OllamaHead:
         """Raises ``shutting_down`` for an answer that the server gave up."""
         if finished.reason == "abort":
             raise InterlockError("shutting_down", "the server ended the request")
+        if self.loads:
+            return {"done": True, "done_reason": "load"}
         duration = round((time.monotonic() - self.started) * 1e9)
         return {
             "done": True,
@@ -87,6 +91,8 @@ class OllamaHead:
 async def complete(events: AsyncIterator[Event], *, generation: Generation, head: OllamaHead) -> dict[str, Any]:
     """The whole object. Raises the error of a ``Failed``."""
     answer, finished = await collect(events)
+    if head.loads:
+        return {**head.object(), **head.ending(finished, generation, [])}
     calls = [call for call in answer.calls if call.complete]
     return {
         **head.object(answer.text, answer.reasoning, calls, answer.tokens),
@@ -107,6 +113,8 @@ async def stream_lines(
                     raise error
                 case Finished():
                     yield _line({**head.object(), **head.ending(event, generation, list(open_calls))})
+                case _ if head.loads:
+                    continue
                 case TokenLogprobs(tokens=some):
                     tokens.extend(some)
                 case _:

@@ -91,11 +91,15 @@ def _endpoint(kind: Kind, read: Callable[..., OllamaCall]) -> Endpoint[OllamaCal
 
 
 async def _whole(kind: Kind, running: RunningRequest, call: OllamaCall) -> dict[str, Any]:
-    return await complete(running, generation=running.generation, head=OllamaHead(kind, call.model))
+    return await complete(running, generation=running.generation, head=_head(kind, call))
 
 
 def _streamed(kind: Kind, running: RunningRequest, call: OllamaCall) -> AsyncGenerator[bytes, None]:
-    return stream_lines(running, generation=running.generation, head=OllamaHead(kind, call.model))
+    return stream_lines(running, generation=running.generation, head=_head(kind, call))
+
+
+def _head(kind: Kind, call: OllamaCall) -> OllamaHead:
+    return OllamaHead(kind, call.model, loads=call.loads)
 
 
 def _read_show(body: bytes, max_nesting: int) -> WireShow:

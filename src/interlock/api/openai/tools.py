@@ -37,6 +37,7 @@ def _tool(wire: WireTool, path: str) -> Tool:
             "invalid_tools",
             f"only function tools are supported, not type `{wire.type[:100]}`",
             param=f"{path}.type",
+            hint="custom tools are for /v1/responses" if wire.type == "custom" else None,
         )
     function = wire.function
     if function is None:

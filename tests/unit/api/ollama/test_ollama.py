@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -101,3 +102,21 @@ async def test_what_is_wrong_is_named(post, path: str, fields: Any, param: str) 
     response = await post(path, **fields)
     assert (response.status_code, response.json()["param"]) == (400, param)
     assert isinstance(response.json()["error"], str)
+
+
+@pytest.mark.parametrize(
+    ("path", "nothing", "shown"),
+    [
+        ("/api/generate", {"prompt": ""}, {"response": ""}),
+        ("/api/chat", {"messages": []}, {"message": {"role": "assistant", "content": ""}}),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_request_that_asks_nothing_loads_the_model(
+    api, post, path: str, nothing: Any, shown: Any, stream: bool
+) -> None:
+    response = await post(path, **nothing, stream=stream)
+    (line,) = [json.loads(text) for text in response.text.splitlines()]
+    assert (line["done"], line["done_reason"]) == (True, "load")
+    assert {key: line[key] for key in shown} == shown
+    assert api.service.requests[-1].max_tokens == 1

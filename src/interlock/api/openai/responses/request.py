@@ -91,7 +91,7 @@ def read_responses_call(
     return ResponsesCall(
         request=_generate_request(wire, request_id, tuple(message for _, message in placed)),
         stream=bool(wire.stream),
-        ignored=ignored_header(name for name in ignored(wire, REFUSED) if name != "text.verbosity"),
+        ignored=ignored_header(_ignored(wire)),
         echo=_echo(wire, data),
         input_items=_encode(data["input"] if isinstance(wire.input, list) else [_message(wire.input)]),
         custom=custom_names(declared),
@@ -146,6 +146,11 @@ def _earlier(
             data = decode_object(b'{"items":' + items + b"}", {"items": ITEMS_AS_TEXT}, max_nesting=max_nesting)
             for item in _ITEMS.validate_python(data["items"]):
                 yield "previous_response_id", item
+
+
+def _ignored(wire: WireResponsesRequest) -> Iterator[str]:
+    yield from (name for name in ignored(wire, REFUSED) if name != "text.verbosity")
+    yield from (f"include.{name}" for name in wire.include or () if name != _LOGPROBS)
 
 
 def _output_format(wire: WireTextFormat | None) -> OutputFormat:

@@ -211,6 +211,11 @@ async def test_what_is_found_further_down_is_named_so_too(api, post, found: str,
     assert (error["param"], error["message"]) == (told, f"{told} is wrong")
 
 
+async def test_what_is_asked_to_be_included_and_is_not_there_is_named(post) -> None:
+    response = await post(include=["message.output_text.logprobs", "reasoning.encrypted_content"])
+    assert response.headers["x-interlock-ignored"] == "include.reasoning.encrypted_content"
+
+
 async def test_ignored_fields_are_named(post) -> None:
     response = await post(service_tier="auto", reasoning={"summary": "auto"}, text={"verbosity": "medium"})
     assert response.headers["x-interlock-ignored"] == "reasoning.summary, service_tier"
