@@ -143,6 +143,25 @@ def test_what_a_model_must_not_write_is_masked(
             assert not turn.matcher.is_accepting, (name, arguments)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|channel|>commentary--final<|message|>",
+        "<|channel|>fin<|message|>",
+        "<|channel|>commentary to=functions.run<|channel|>",
+        "<|channel|>commentary to=functions.runjson<|message|>",
+        "<|channel|>commentary to=run",
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_a_header_that_says_nothing_known_is_masked(
+    text: str, mode: str, vocabulary: Callable[[str], tuple[Tokenizer, Provider]]
+) -> None:
+    tokenizer, provider = vocabulary("gptoss")
+    ids = tokenizer.encode(text)
+    assert _Turn("harmony", tokenizer, provider, mode).matcher.validate(ids) < len(ids)
+
+
 class _Turn:
     def __init__(self, family_name: str, tokenizer: Tokenizer, provider: Provider, mode: Any) -> None:
         family = by_name(family_name)

@@ -32,7 +32,12 @@ from interlock.tokenization.load import describe
 
 TOKENIZER = byte_tokenizer()
 SIZE = TOKENIZER.vocabulary.size
-CLOSE_IDS = tuple(TOKENIZER.encode("</think>"))
+CLOSE_IDS = {
+    "thinking": tuple(TOKENIZER.encode("</think>")),
+    "free-thinking": tuple(TOKENIZER.encode("</think>")),
+    "marker-thinking": tuple(TOKENIZER.encode("</think>end<tool_call>")),
+    "free-marker-thinking": tuple(TOKENIZER.encode("</think>end<tool_call>")),
+}
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -95,6 +100,8 @@ CONSTRAINTS: dict[str, LoweredConstraint | None] = {
     "constant": grammar('start: "always the same"'),
     "thinking": grammar("start: /[a-z ]{0,40}/ </think> /[0-9]{4}/"),
     "free-thinking": None,
+    "marker-thinking": grammar('start: /[a-z ]{0,40}/ </think> "end" <tool_call> /[0-9]{4}/'),
+    "free-marker-thinking": None,
 }
 SAMPLINGS = {
     "greedy": SamplingParams(temperature=0.0),
@@ -114,7 +121,7 @@ LIMITS = {
 def requests() -> list[EngineRequest]:
     made = []
     for kind, constraint in CONSTRAINTS.items():
-        budget = ThinkingBudget(max_tokens=6, close_ids=CLOSE_IDS) if "thinking" in kind else None
+        budget = ThinkingBudget(max_tokens=6, close_ids=CLOSE_IDS[kind]) if kind in CLOSE_IDS else None
         for way, sampling in SAMPLINGS.items():
             name = f"{kind}-{way}"
             stop_ids = TOKENIZER.vocabulary.stop_ids + ((ord("e"),) if way == "penalised" else ())

@@ -61,8 +61,12 @@ class Behaviour:
 
 
 def calls_of(message: dict[str, Any]) -> list[Call]:
+    return [(name, json.loads(arguments)) for name, arguments in written_calls(message)]
+
+
+def written_calls(message: dict[str, Any]) -> list[tuple[str, str]]:
     calls = [call["function"] for call in message.get("tool_calls") or ()]
-    return [(call["name"], json.loads(call["arguments"])) for call in calls]
+    return [(call["name"], call["arguments"]) for call in calls]
 
 
 def is_valid(call: Call) -> bool:
@@ -115,6 +119,32 @@ def first(message: dict[str, Any], finish: str, _model: Any) -> None:
     assert finish == "tool_calls"
 
 
+def cut_short(message: dict[str, Any], finish: str, model: Any) -> None:
+    """After a few tokens: whatever is told as whole is whole."""
+    wanted = TWO if model.parallel else TWO[:1]
+    assert model.spell(wanted).strip().startswith((message.get("content") or "").strip())
+    if finish == "tool_calls":
+        assert calls_of(message) == wanted
+        return
+    assert finish == "length"
+    for (name, text), call in zip(written_calls(message), wanted, strict=False):
+        assert name == call[0]
+        assert json.dumps(call[1]).startswith(text)
+
+
+def budgeted(message: dict[str, Any], finish: str, model: Any) -> None:
+    """The thought was ended by force, after which the turn holds what it must."""
+    one_valid(message, finish, model)
+    assert message["reasoning_content"].strip() == LONG[: len(message["reasoning_content"].strip())]
+    assert 0 < len(message["reasoning_content"]) < len(LONG) / 2
+
+
+def answered(message: dict[str, Any], finish: str, model: Any) -> None:
+    assert is_valid(("run", json.loads(message["content"])))
+    assert finish == "stop"
+    assert 0 < len(message["reasoning_content"]) < len(LONG) / 2
+
+
 def text_only(text: str) -> Callable[[dict[str, Any], str, Any], None]:
     def check(message: dict[str, Any], finish: str, _model: Any) -> None:
         assert not message.get("tool_calls")
@@ -132,6 +162,7 @@ def thought(model: Any, text: str) -> str:
     return str(model.think).replace("{}", text)
 
 
+LONG = " ".join(f"{number} and" for number in range(40))
 TEXTS = ("content", "reasoning_content")
 STRICT = {"strict": True}
 ONE = {"parallel_tool_calls": False}
@@ -190,6 +221,34 @@ BEHAVIOURS |= {
         check=thought_and_call,
         needs="think",
     ),
+    "free: a call ends the thought": Behaviour(
+        say=lambda model: model.think.split("{}")[0] + "Say: " + model.spell(TWO),
+        body=FREE | {"thinking_budget": 9},
+        check=both,
+        needs="calls_end_thinking",
+    ),
+    "required: a thought without end": Behaviour(
+        say=lambda model: thought(model, LONG) + model.spell(TWO[:1]),
+        body=REQUIRED | {"thinking_budget": 12},
+        check=budgeted,
+        needs="think",
+    ),
+    "named: a thought without end": Behaviour(
+        say=lambda model: thought(model, LONG) + model.spell(TWO[:1]),
+        body=named("run") | {"thinking_budget": 12},
+        check=budgeted,
+        needs="think",
+    ),
+    "schema: a thought without end": Behaviour(
+        say=lambda model: thought(model, LONG) + answer(model, '{"command": 1}'),
+        body={
+            "tools": None,
+            "thinking_budget": 12,
+            "response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": SCHEMAS["run"]}},
+        },
+        check=answered,
+        needs="think",
+    ),
     "required: a call inside the thought": Behaviour(
         say=lambda model: thought(model, "Say: " + model.spell([("run", {"cmd": "x"})])) + model.spell(TWO[:1]),
         body=REQUIRED | {"thinking_budget": 12},
@@ -199,13 +258,22 @@ BEHAVIOURS |= {
 }
 
 
+BEHAVIOURS |= {
+    f"{kind}: cut after {size}": Behaviour(
+        say=lambda model: model.spell(TWO), body=body | {"max_tokens": size}, check=cut_short
+    )
+    for kind, body in (("free", FREE), ("all", {"tool_constraints": "all"}))
+    for size in (1, 2, 3, 5, 8, 13, 16, 21, 34, 55)
+}
+
+
 def body_of(model: Any, model_name: str, key: str) -> dict[str, Any]:
     behaviour = BEHAVIOURS[key]
     tools = [
         {"type": "function", "function": {"name": name, "parameters": schema, **behaviour.options}}
         for name, schema in SCHEMAS.items()
     ]
-    thinks = behaviour.needs == "think"
+    thinks = behaviour.needs != "spell"
     switched = model.thinking if thinks else dict.fromkeys(model.thinking, False)
     return {
         "model": model_name,
@@ -287,5 +355,7 @@ def test_what_is_promised_comes(key: str, model: Any, answers: Answers) -> None:
     for told in found:
         assert not isinstance(told, str), told
         behaviour.check(*told, model)
-    messages = {json.dumps([(told[0].get(name) or "") for name in TEXTS] + calls_of(told[0])) for told in found}
+    messages = {
+        json.dumps([*(told[0].get(name) or "" for name in TEXTS), written_calls(told[0])]) for told in found
+    }
     assert len(messages) <= 1  # streamed and not, the same is told

@@ -47,6 +47,8 @@ class ThinkingProgress:
             return self._after_opening(token_id, self.budget.open_ids)
         if self.phase == "reopening":
             return self._after_opening(token_id, self.budget.reopen_ids)
+        if token_id in self.budget.end_ids:
+            return replace(self, phase="over")
         matched = self._close_matched(token_id)
         if matched < len(self.budget.close_ids):
             return replace(self, num_matched=matched, num_tokens=self.num_tokens + 1)

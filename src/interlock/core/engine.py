@@ -24,12 +24,15 @@ class ThinkingBudget:
     open_ids: where the model itself may open thinking: counting starts after these ids, and nothing is
     forced in an output that does not start with them. Empty: thinking is open from the first token.
     reopen_ids: right after ``close_ids`` these open thinking again, and the same count goes on. Empty: it cannot.
+    end_ids: each of them ends thinking for good, without ``close_ids``: what a call begins with, for models whose calls
+        end it.
     """
 
     max_tokens: int
     close_ids: tuple[int, ...]
     open_ids: tuple[int, ...] = ()
     reopen_ids: tuple[int, ...] = ()
+    end_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,10 @@ class ToolTypes:
         self._declared = {tool.name: tool for tool in declared}
         self._roots: dict[str, SchemaTypes] = {}
 
+    def __contains__(self, name: str) -> bool:
+        """A tool of this name is declared."""
+        return name in self._declared
+
     def of(self, name: str | None) -> SchemaTypes:
         """What is known of the arguments of a tool; nothing for a name that no tool has."""
         if name is None or name not in self._declared:

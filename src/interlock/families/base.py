@@ -40,7 +40,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The tool's name, bare."""
+    """The tool's name, bare. glued: words of the header that models write right behind it; the parser takes one off
+    a name that no tool has, where the rest is a tool's."""
+
+    glued: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +183,9 @@ class AnswerFormat:
 
     open, close: around the answer; close is ``""`` where a stop token ends it. lead_open, lead_close: around text
     in front of calls, ``""`` where there can be none; leads_always: written in front of calls also without text.
-    turn_close: what ends every turn. others: further markers that the parser drops. opened_by_prompt: where
-    thinking is switched off, the prompt ends inside the answer.
+    turn_close: what ends every turn. others: further markers that the parser drops. header_open, header_close: around
+    the words that begin a message; words that the family does not have are dropped, unless they say a recipient.
+    opened_by_prompt: where thinking is switched off, the prompt ends inside the answer.
     """
 
     open: str
@@ -191,6 +195,8 @@ class AnswerFormat:
     leads_always: bool = False
     turn_close: str = ""
     others: tuple[str, ...] = ()
+    header_open: str = ""
+    header_close: str = ""
     opened_by_prompt: bool = False
 
     def markers(self) -> tuple[str, ...]:

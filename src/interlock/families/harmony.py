@@ -15,22 +15,20 @@ from interlock.families.base import (
 )
 from interlock.families.templates.harmony import HARMONY_TEMPLATE
 
+_NAME = Name(glued=("json",))
+_JSON = (Header(" <|constrain|>json"), Mark("<|message|>"), Arguments())
+
 FAMILY = ModelFamily(
     name="harmony",
     aliases=("gpt-oss", "gpt_oss", "openai"),
     title="gpt-oss",
     tool_calls=ToolCallSyntax(
-        call=(
-            Mark("<|channel|>commentary to=functions."),
-            Name(),
-            Header(" <|constrain|>json"),
-            Mark("<|message|>"),
-            Arguments(),
-        ),
+        call=(Mark("<|channel|>commentary to=functions."), _NAME, *_JSON),
+        variants=((Mark("<|channel|>analysis to=functions."), _NAME, *_JSON),),
         bare=" to=functions.",
         bare_call=(
             Lit(" to=functions."),
-            Name(),
+            _NAME,
             Header("<|channel|>commentary json"),
             Mark("<|message|>"),
             Arguments(),
@@ -53,6 +51,8 @@ FAMILY = ModelFamily(
         open="<|channel|>final<|message|>",
         lead_open="<|channel|>commentary<|message|>",
         lead_close="<|end|><|start|>assistant",
+        header_open="<|channel|>",
+        header_close="<|message|>",
         others=("<|end|>", "<|start|>assistant", "<|channel|>final", "<|return|>", "<|call|>"),
     ),
     template=HARMONY_TEMPLATE,

@@ -66,6 +66,7 @@ def resolve_thinking_budget(
     thinking: Thinking,
     format_: ReasoningFormat | None,
     tokenizer: Tokenizer,
+    openers: tuple[str, ...] = (),
     constrained: bool,
     max_tokens: int,
     cap: int,
@@ -76,7 +77,8 @@ def resolve_thinking_budget(
     (at most ``cap``) is kept for it. A free answer is never cut unasked. The engine counts tokens between
     markers that it knows by their ids. A marker may be several tokens (``<|close|>think<|sep|>``) if the first and
     the last are special tokens, so that nothing around it can merge with it; else ``unsupported_parameter``. Of an
-    opener that ends in text the first token counts.
+    opener that ends in text the first token counts. openers: what begins calls; where a call ends thinking, their first
+    special tokens end it.
     """
     if format_ is None or thinking not in ("open", "optional"):
         return None, ()
@@ -106,6 +108,7 @@ def resolve_thinking_budget(
         close_ids=closer,
         open_ids=opener if thinking == "optional" else (),
         reopen_ids=reopener if format_.repeats else (),
+        end_ids=_call_ids(openers, tokenizer) if format_.closed_by_tool_call else (),
     )
     return budget, notes
 
@@ -121,3 +124,12 @@ def _first_special(marker: str, tokenizer: Tokenizer) -> tuple[int, ...] | None:
     """The id of the special token that ``marker`` begins with."""
     ids = tokenizer.encode(marker)
     return (ids[0],) if ids and ids[0] in tokenizer.vocabulary.special_ids else None
+
+
+def _call_ids(openers: tuple[str, ...], tokenizer: Tokenizer) -> tuple[int, ...]:
+    """The first special token in each of ``openers`` that has one."""
+    special = tokenizer.vocabulary.special_ids
+    found = (
+        next((token for token in tokenizer.encode(opener) if token in special), None) for opener in openers
+    )
+    return tuple(dict.fromkeys(token for token in found if token is not None))

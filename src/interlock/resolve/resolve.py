@@ -86,6 +86,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         thinking=prompt.thinking,
         format_=family.reasoning,
         tokenizer=tokenizer,
+        openers=family.tool_calls.openers,
         constrained=spec is not None,
         max_tokens=engine_request.max_tokens,
         cap=defaults.max_thinking_tokens,

@@ -89,6 +89,7 @@ def test_a_state_with_matcher_is_the_matcher() -> None:
         (ThinkingBudget(max_tokens=1, close_ids=(9,), open_ids=(7,), reopen_ids=(5, 7)), [7, 1, 9, 5], None),
         (ThinkingBudget(max_tokens=1, close_ids=(9,), open_ids=(7,), reopen_ids=(5, 7)), [7, 1, 9, 5, 7], 9),
         (ThinkingBudget(max_tokens=3, close_ids=(9,), reopen_ids=(5, 7)), [1, 9, 5, 7, 1], 9),
+        (ThinkingBudget(max_tokens=2, close_ids=CLOSE, end_ids=(7,)), [1, 7, 2, 3, 4], None),  # a call
         (ThinkingBudget(max_tokens=1, close_ids=(9,), reopen_ids=(5, 7)), [1, 9, 6, 5, 7, 1], None),
     ],
 )

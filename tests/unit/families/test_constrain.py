@@ -239,7 +239,9 @@ def test_answer_markers_frame_the_answer_and_calls_stand_outside() -> None:
     assert node == Sequence((resp, ANSWER, done, end))
     node = root(ToolContext(), SCHEMA, "optional", family=by_name("harmony"))
     final = Marker("<|channel|>final<|message|>")
-    thoughts = FreeText(("<|channel|>analysis<|message|>", "<|end|>", "<|channel|>commentary to=functions."))
+    calls = by_name("harmony").tool_calls.openers
+    assert len(calls) == 2
+    thoughts = FreeText(("<|channel|>analysis<|message|>", "<|end|>", *calls))
     opened = (
         Marker("<|channel|>analysis<|message|>"),
         thoughts,

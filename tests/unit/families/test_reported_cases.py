@@ -264,6 +264,84 @@ CASES: dict[str, tuple[str, str, tuple[Tool, ...], tuple[str, str, list[tuple[st
         (),
         ("ac", "bd", []),
     ),
+    "Harmony: a name with a hyphen": (
+        "harmony",
+        (
+            "<|channel|>analysis<|message|>t<|end|><|start|>assistant<|channel|>commentary to=functions.look-up "
+            "<|constrain|>json<|message|>{}<|call|>"
+        ),
+        (tool("look-up"),),
+        ("t", "", [("look-up", {})]),
+    ),
+    "Harmony: a header of no known kind is no text": (
+        "harmony",
+        "<|start|>assistant<|channel|>commentary--final<|message|>a<|end|><|start|>assistant<|channel|>fin<|message|>b",
+        (),
+        ("", "ab", []),
+    ),
+    "Harmony: thinking under a longer header": (
+        "harmony",
+        "<|channel|>analysis code<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>",
+        (),
+        ("a", "b", []),
+    ),
+    "Harmony: a header that never ends": (
+        "harmony",
+        "<|channel|>final<|message|>b<|end|><|channel|>fi",
+        (),
+        ("", "b", []),
+    ),
+    "Harmony: a message to somebody who is no function": (
+        "harmony",
+        "<|channel|>commentary to=browser code<|message|>x",
+        (),
+        ("", "<|channel|>commentary to=browser code<|message|>x", []),
+    ),
+    "Harmony: a channel inside the header of a call": (
+        "harmony",
+        "<|channel|>commentary to=functions.add<|channel|>analysis <|constrain|>json<|message|>{}<|call|>",
+        (tool("add"),),
+        ("", "", [("add", {})]),
+    ),
+    "Harmony: a call on the channel of thinking": (
+        "harmony",
+        '<|channel|>analysis to=functions.add code<|message|>{"a": 1}<|call|>',
+        (tool("add"),),
+        ("", "", [("add", {"a": 1})]),
+    ),
+    "Harmony: a word of the header is stuck to the name": (
+        "harmony",
+        "<|channel|>commentary to=functions.shelljson<|message|>{}<|call|>",
+        (tool("shell"),),
+        ("", "", [("shell", {})]),
+    ),
+    "Harmony: a tool whose name ends like the header": (
+        "harmony",
+        " to=functions.shelljson<|channel|>commentary json<|message|>{}<|call|>",
+        (tool("shell"), tool("shelljson")),
+        ("", "", [("shelljson", {})]),
+    ),
+    "Calls with the same text, each read by its own tool": (
+        "qwen3_coder",
+        "<tool_call>\n"
+        + "".join(
+            f"<function={name}>\n<parameter=v>\n7\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n"
+            for name in ("a", "b", "a")
+        ).removesuffix("\n<tool_call>\n"),
+        (tool("a", v={"type": "string"}), tool("b", v={"type": "integer"})),
+        ("", "", [("a", {"v": "7"}), ("b", {"v": 7}), ("a", {"v": "7"})]),
+    ),
+    "Calls with the same text, and a parameter of the name arguments": (
+        "deepseek_v4",
+        f"<{DSML}tool_calls>\n"
+        + "\n".join(
+            invoke(name, f'<{DSML}parameter name="arguments" string="false">{{"v": 7}}</{DSML}parameter>')
+            for name in "ab"
+        )
+        + f"\n</{DSML}tool_calls>",
+        (tool("a", arguments={"type": "object"}), tool("b", v={"type": "integer"})),
+        ("", "", [("a", {"arguments": {"v": 7}}), ("b", {"arguments": {"v": 7}})]),
+    ),
 }
 
 

@@ -83,8 +83,8 @@ class CallReader:
                 return _SpaceReader() if text.isspace() else _FixedReader(self._encode(text))
             case Header():
                 return _HeaderReader(self._next_mark())
-            case Name():
-                return _WordReader(_NAME, lambda name: setattr(parts, "name", name))
+            case Name(glued=glued):
+                return _WordReader(_NAME, lambda word: setattr(parts, "name", self._without(glued, word)))
             case NumberedName():
                 return _NumberedNameReader(piece, self._next_mark(), parts)
             case Number():
@@ -95,6 +95,10 @@ class CallReader:
                 return arguments_reader(syntax, parts, self._encode, self._types)
             case JsonEnvelope():
                 return EnvelopeReader(piece, parts)
+
+    def _without(self, glued: tuple[str, ...], word: str) -> str:
+        stems = (word.removesuffix(ending) for ending in glued if word not in self._types)
+        return next((stem for stem in stems if stem in self._types), word)
 
     def _next_mark(self) -> str:
         following = next(piece.text for piece in self._pieces[1:] if isinstance(piece, Mark))

@@ -146,8 +146,8 @@ class StreamParser:
 
     def _flush_pending(self) -> None:
         text, self._pending = self._pending, ""
-        if self._read == self._read_closers or not text:
-            return  # the beginning of a closing marker of a whole call
+        if self._read in (self._read_closers, self._read_header) or not text:
+            return  # the beginning of a closing marker of a whole call, or of a message
         if self._reader is not None:
             self._raw.append(text)
             return
@@ -211,8 +211,24 @@ class StreamParser:
                     self._space.take()
                 if mark == self._plan.resume:
                     self._read = self._read_start
+            case "header":
+                self._read = self._read_header
             case _:
                 pass
+
+    def _read_header(self, text: str, pos: int) -> int:
+        """The words that begin a message, none of those that the family has."""
+        header = self._plan.header(text, pos)
+        if header is None:
+            self._pending = text[pos:]
+            return len(text)
+        end, mark = header
+        self._read = self._read_answer
+        if self._plan.kinds.get(mark, "header") == "header":
+            self._answer_text(mark)
+        else:
+            self._answer_mark(mark)
+        return end
 
     def _open_call(self, pieces: tuple[Piece, ...], mark: str) -> None:
         self._raw = [self._markup_space(), mark]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Literal
@@ -11,8 +12,12 @@ from interlock.families.wire.call_reader import call_body, call_closers
 from interlock.families.wire.markers import MarkerMatcher
 
 ToolParsing = Literal["parse", "hide", "ignore"]
-MarkKind = Literal["think", "end_think", "section", "call", "answer"]
+MarkKind = Literal["think", "end_think", "section", "call", "answer", "header"]
 AfterCall = Literal["closer", "next", "end"]
+
+# Words between the marks of a header; "=" gives a recipient.
+_HEADER = re.compile(r"[^=\n]{0,100}")
+_WORD = re.compile(r"\w+")
 
 
 class ParsePlan:
@@ -58,6 +63,20 @@ class ParsePlan:
         """What may come next, white space left out, after so many closing markers."""
         return self._after[min(num_closers, len(self._after) - 1)]
 
+    def header(self, text: str, pos: int) -> tuple[int, str] | None:
+        """Where the words of a header end, its closing mark included, and the mark that it stands for: that of
+        thinking, that of an answer, or its own opening if it is text. ``None`` if more is needed."""
+        answer = self._family.answer
+        assert answer is not None
+        start, close = self._encode(answer.header_open), self._encode(answer.header_close)
+        words = _HEADER.match(text, pos)
+        end = text.find(close, pos, words.end() + len(close) if words else pos)
+        if end < 0:
+            return None if words and words.end() == len(text) else (pos, start)
+        word = _WORD.match(text, pos)
+        is_thought = word is not None and self._encode(self.reasoning.open) == start + word[0] + close
+        return end + len(close), self._encode(self.reasoning.open if is_thought else answer.open)
+
     def _add_calls(self) -> None:
         syntax = self._family.tool_calls
         for piece in (*syntax.section_open, *syntax.section_close):
@@ -96,6 +115,8 @@ class ParsePlan:
         answer = self._family.answer
         for text in answer.markers() if answer else ():
             self.kinds[self._encode(text)] = "answer"
+        if answer is not None and answer.header_open:
+            self.kinds[self._encode(answer.header_open)] = "header"
 
     def _thought_marks(self) -> list[str]:
         """Markers that mean something inside thinking."""
