@@ -47,13 +47,16 @@ def report(
     """The extension object ``interlock``; empty when there is nothing to say.
 
     notes: how the request was read. tools: that calls were held to the grammar, and by which rule.
-    unenforced: keywords of relaxed schemas that were left out. For the others see ``remarks``.
+    logprobs: which distribution log probabilities are of, where there are any. unenforced: keywords of relaxed schemas
+    that were left out. For the others see ``remarks``.
     """
     out: dict[str, Any] = {}
     if generation.notes:
         out["notes"] = list(generation.notes)
     if generation.tools.constrained:
         out["tools"] = {"constrained": True, "reason": generation.tools.constrained_reason}
+    if generation.logprobs is not None:
+        out["logprobs"] = generation.logprobs
     if validity is not None:
         out["unenforced"] = [problem_object(problem) for problem in generation.unenforced]
     out.update(remarks(cut_calls, validity, timings, trace).get("interlock", {}))

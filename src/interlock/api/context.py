@@ -11,6 +11,7 @@ from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstrai
 from interlock.core.engine import EnginePhase, EngineStats
 from interlock.core.events import Event
 from interlock.core.request import GenerateRequest
+from interlock.core.sampling import LogprobsOf
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.errors import Problem
@@ -34,6 +35,11 @@ class Generation(Protocol):
     @property
     def unenforced(self) -> tuple[Problem, ...]:
         """What of relaxed schemas is left out."""
+        ...
+
+    @property
+    def logprobs(self) -> LogprobsOf | None:
+        """Which log probabilities it has, if any."""
         ...
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,6 +17,7 @@ MAX_STOP_STRINGS = 16
 # Objects in a list of the body, with those in their own lists (messages and content parts). Far more than a context
 # holds: each costs time under the GIL before anyone can know that it does not fit.
 MAX_OBJECTS = 16_384
+_POLICIES = {field.name for field in fields(JsonPolicy)}
 
 W = TypeVar("W", bound=BaseModel)
 
@@ -42,7 +44,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def read_json_policy(wire: WireInterlock | None) -> JsonPolicy:
-    return JsonPolicy() if wire is None else JsonPolicy(**wire.model_dump(exclude={"timings", "trace"}))
+    return JsonPolicy() if wire is None else JsonPolicy(**wire.model_dump(include=_POLICIES))
 
 
 def read_reports(wire: WireInterlock | None, *, has_trace: bool) -> ReportOptions:

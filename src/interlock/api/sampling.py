@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlock.api.wire import WireSampling
+from interlock.api.wire import WireInterlock, WireSampling
 from interlock.core.request import TextOptions
 from interlock.core.sampling import SamplingOptions
 from interlock.errors import InterlockError
@@ -12,8 +12,10 @@ from interlock.errors import InterlockError
 MAX_LOGIT_BIAS = 1024
 
 
-def read_sampling(wire: WireSampling, logprobs: int | None = None) -> SamplingOptions:
-    """Raises ``invalid_value``."""
+def read_sampling(
+    wire: WireSampling, logprobs: int | None = None, interlock: WireInterlock | None = None
+) -> SamplingOptions:
+    """logprobs: alternatives to report, ``None`` for no log probabilities. Raises ``invalid_value``."""
     return SamplingOptions(
         temperature=wire.temperature,
         top_p=wire.top_p,
@@ -31,6 +33,7 @@ def read_sampling(wire: WireSampling, logprobs: int | None = None) -> SamplingOp
         stop_token_ids=tuple(wire.stop_token_ids or ()),
         seed=wire.seed,
         logprobs=logprobs,
+        logprobs_of=(interlock and interlock.logprobs) or "masked",
     )
 
 

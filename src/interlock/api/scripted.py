@@ -60,7 +60,9 @@ def finish(reason: FinishReason = "tool_calls") -> list[Step]:
 class ScriptedGeneration:
     """Plays a script once."""
 
-    def __init__(self, script: Script, service: ScriptedService) -> None:
+    def __init__(self, script: Script, service: ScriptedService, request: GenerateRequest) -> None:
+        sampling = request.sampling
+        self.logprobs = None if sampling.logprobs is None else sampling.logprobs_of
         self.tools = service.tools
         self.notes = service.notes
         self.unenforced = service.unenforced
@@ -124,7 +126,7 @@ class ScriptedService:
         self.arrived.set()
         if self.gate is not None:
             await self.gate.wait()
-        generation = ScriptedGeneration(self.answer(request), self)
+        generation = ScriptedGeneration(self.answer(request), self, request)
         self.generations.append(generation)
         self.started.set()
         return generation

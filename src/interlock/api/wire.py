@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, WithJsonSchema
 
 from interlock.api.json_body import JsonText
+from interlock.core.sampling import LogprobsOf
 
 # Wide enough for everything, narrow enough for every encoding below.
 Int = Annotated[int, Field(ge=-(2**63), lt=2**64)]
@@ -45,7 +46,8 @@ class WireSampling(Wire):
 
 
 class WireInterlock(Wire):
-    """Our own options, on every endpoint that takes a schema; see ``core.request``: ``JsonPolicy``, ``ReportOptions``."""
+    """Our own options, on every endpoint that takes a schema; see ``core.request``: ``JsonPolicy``,
+    ``ReportOptions``. logprobs: which distribution those that the request asks for are of."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,5 +55,6 @@ class WireInterlock(Wire):
     property_order: Literal["declared", "any"] | None = None
     whitespace: Literal["fixed", "flexible"] | None = None
     schema_mode: Literal["exact", "relaxed"] | None = None
+    logprobs: LogprobsOf | None = None
     timings: bool | None = None
     trace: bool | None = None

@@ -66,14 +66,11 @@ class EngineRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenLogprob:
-    """Log probability of the token chosen, and of the best alternatives (id, logprob), best first.
-
-    ``logprob`` is after the mask and before temperature; ``raw_logprob`` is before the mask.
-    """
+    """Log probability of the token chosen, and of the best alternatives (id, logprob), best first: after bias and
+    penalties and before temperature, of the distribution that ``SamplingParams.logprobs_of`` says."""
 
     token_id: int
     logprob: float
-    raw_logprob: float
     top: tuple[tuple[int, float], ...] = ()
 
 

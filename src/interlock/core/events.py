@@ -59,7 +59,7 @@ class ToolCallEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredToken:
-    """A token of the answer. data: its bytes. logprob: after the mask. top: the best alternatives, best
+    """A token of the answer. data: its bytes. logprob: see ``TokenLogprob``. top: the best alternatives, best
     first, as (id, bytes, logprob)."""
 
     token_id: int

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+LogprobsOf = Literal["masked", "model"]
+"""Which distribution log probabilities are of: over the ids that may be chosen, or the model's over all ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,7 @@ class SamplingOptions:
     stop_token_ids: tuple[int, ...] = ()
     seed: int | None = None
     logprobs: int | None = None
+    logprobs_of: LogprobsOf = "masked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,12 @@ class SamplingParams:
     logit_bias: tuple[tuple[int, float], ...] = ()
     seed: int = 0
     logprobs: int | None = None
+    logprobs_of: LogprobsOf = "masked"
+
+    @property
+    def reported_logprobs(self) -> LogprobsOf | None:
+        """Which log probabilities are reported, if any."""
+        return None if self.logprobs is None else self.logprobs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,7 @@ def resolve_sampling(options: SamplingOptions, vocab_size: int) -> SamplingParam
         logit_bias=_logit_bias(options.logit_bias, vocab_size),
         seed=_seed(options.seed),
         logprobs=_logprobs(options.logprobs),
+        logprobs_of=options.logprobs_of,
     )
 
 

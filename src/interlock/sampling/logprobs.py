@@ -7,30 +7,34 @@ import math
 import numpy as np
 
 from interlock.core.engine import TokenLogprob
+from interlock.core.sampling import SamplingParams
 from interlock.sampling.candidates import Candidates, Logits
 from interlock.sampling.truncation import largest
 
 
-def token_logprob(candidates: Candidates, index: int, values: Logits, num_top: int) -> TokenLogprob | None:
-    """Of the candidate at ``index``, with the best ``num_top`` candidates.
+def token_logprob(
+    candidates: Candidates, index: int, values: Logits, params: SamplingParams
+) -> TokenLogprob | None:
+    """Of the candidate at ``index``, with the best ``params.logprobs`` of the distribution asked for: over the
+    candidates, or over ``values``, the same logits without the mask.
 
-    ``logprob`` and ``top`` are normalised over the allowed ids, ``raw_logprob`` over ``values``, the same logits
-    without the mask: ``exp(raw_logprob - logprob)`` is the probability mass that the mask left.
-    ``None`` where a logit outside the mask is NaN or +inf, so that the raw one does not exist.
+    ``None`` where a logit outside the mask is NaN or +inf: such a row says nothing.
     """
-    total = _log_sum_exp(candidates.values)
-    raw_total = total if candidates.values is values else _log_sum_exp(values)
-    if not math.isfinite(raw_total):
+    total = _log_sum_exp(values)
+    if not math.isfinite(total):
         return None
-    value = float(candidates.values[index])
-    best = largest(candidates.values, num_top) if num_top else ()
+    chosen = candidates.id_at(index)
+    row, at = candidates, index
+    if params.logprobs_of == "model":
+        row, at = Candidates(values), chosen
+    elif candidates.values is not values:
+        total = _log_sum_exp(candidates.values)
     top = tuple(
-        (candidates.id_at(int(i)), float(candidates.values[i]) - total)
-        for i in best
-        if candidates.values[i] > -np.inf
+        (row.id_at(int(i)), float(row.values[i]) - total)
+        for i in largest(row.values, params.logprobs or 0)
+        if row.values[i] > -np.inf
     )
-    token_id = candidates.id_at(index)
-    return TokenLogprob(token_id=token_id, logprob=value - total, raw_logprob=value - raw_total, top=top)
+    return TokenLogprob(token_id=chosen, logprob=float(row.values[at]) - total, top=top)
 
 
 def _log_sum_exp(values: Logits) -> float:

@@ -133,7 +133,7 @@ def _choice(candidates: Candidates, index: int, values: Logits, row: SamplingRow
     trace = token_trace(candidates, index, values) if row.trace else None
     if row.params.logprobs is None:
         return Choice(token_id=candidates.id_at(index), trace=trace)
-    logprob = token_logprob(candidates, index, values, row.params.logprobs)
+    logprob = token_logprob(candidates, index, values, row.params)
     if logprob is None:
         return Choice(token_id=-1, error="sampling_failed")
     return Choice(token_id=logprob.token_id, logprob=logprob, trace=trace)

@@ -69,7 +69,7 @@ def _at_least_bound(values: Logits, count: int) -> Indices | None:
     The ``count``-th largest of the blocks' maxima is a lower bound of the ``count``-th largest value.
     """
     num_blocks = values.size // _BLOCK
-    if count > num_blocks // 2:
+    if not 0 < count <= num_blocks // 2:
         return None
     maxima = values[: num_blocks * _BLOCK].reshape(num_blocks, _BLOCK).max(axis=1)
     bound = np.partition(maxima, num_blocks - count)[num_blocks - count]

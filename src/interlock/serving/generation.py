@@ -66,6 +66,7 @@ class Generation:
     ) -> None:
         self.request_id = request.request_id
         self.num_prompt_tokens = len(request.prompt_ids)
+        self.logprobs = request.sampling.reported_logprobs
         self.tools = tools
         self.notes = notes
         self.unenforced = unenforced

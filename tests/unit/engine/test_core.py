@@ -260,3 +260,15 @@ def test_stats_count_tokens_and_steps(bench):
     stats = b.core.stats()
     assert (stats.num_prompt_tokens, stats.num_generated_tokens, stats.num_steps) == (20, 5, 7)
     assert stats.step_s >= stats.forward_s >= stats.mask_s > 0
+
+
+@pytest.mark.parametrize(("logprobs_of", "is_certain"), [("masked", True), ("model", False)])
+def test_forced_tokens_have_log_probabilities_of_their_row(bench, logprobs_of: str, is_certain: bool):
+    b = bench()
+    sampling = SamplingParams(temperature=0.0, logprobs=2, logprobs_of=logprobs_of)
+    name = b.submit(answers=["one"], sampling=sampling)
+    b.run()
+    found = [one for output in b.outputs[name] for one in output.logprobs]
+    assert bytes(one.token_id for one in found) == b"one"
+    assert [one.logprob == 0 for one in found] == [is_certain] * 3
+    assert [len(one.top) for one in found] == [1 if is_certain else 2] * 3

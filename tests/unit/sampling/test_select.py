@@ -350,39 +350,6 @@ def test_equal_values_are_cut_by_id():
     assert chosen == {0, 1, 2}
 
 
-# --- logprobs ----------------------------------------------------------------------------------------
-
-
-def test_logprobs_are_before_temperature_and_tell_the_mass_the_mask_left():
-    logits = np.log(np.array([0.5, 0.3, 0.2], dtype=np.float32))
-    choice = select(logits, row_of(3, mask=mask_of(3, 1, 2), temperature=0.01, logprobs=5))
-    assert choice.token_id == choice.logprob.token_id == 1
-    assert choice.logprob.logprob == pytest.approx(math.log(0.6), abs=1e-6)
-    assert choice.logprob.raw_logprob == pytest.approx(math.log(0.3), abs=1e-6)
-    assert choice.logprob.top == (
-        (1, pytest.approx(math.log(0.6), abs=1e-6)),
-        (2, pytest.approx(math.log(0.4), abs=1e-6)),
-    )
-
-
-def test_no_alternatives_where_none_are_asked():
-    choice = select(logits_of(1, 2), row_of(2, logprobs=0))
-    assert choice.logprob.top == ()
-    assert (
-        choice.logprob.logprob == choice.logprob.raw_logprob == pytest.approx(math.log(1 / (1 + math.exp(-1))))
-    )
-
-
-def test_asking_for_logprobs_changes_no_choice():
-    logits = np.random.default_rng(3).standard_normal(5000).astype(np.float32)
-    for seed in range(20):
-        row = {"temperature": 0.9, "top_p": 0.9, "seed": seed}
-        assert (
-            select(logits, row_of(5000, **row)).token_id
-            == select(logits, row_of(5000, logprobs=2, **row)).token_id
-        )
-
-
 def rows_of(drafts: list[int | None], **params: Any) -> list[SamplingRow]:
     given_params = SamplingParams(**{"temperature": 0.0, **params})
     return [

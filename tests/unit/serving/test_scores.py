@@ -24,7 +24,7 @@ def events(text: str, *, block: int = 1, thinking: str = "none", **rules):
     for start in range(0, len(ids), block):
         if not processor.finished:
             some = tuple(ids[start : start + block])
-            scores = tuple(TokenLogprob(token_id=i, logprob=-i, raw_logprob=-i, top=((i, -i),)) for i in some)
+            scores = tuple(TokenLogprob(token_id=i, logprob=-i, top=((i, -i),)) for i in some)
             out += processor.push(EngineOutput(request_id="r", token_ids=some, logprobs=scores))
     if not processor.finished:
         out += processor.push(EngineOutput(request_id="r", finish_reason="stop"))

@@ -44,7 +44,7 @@ REQUEST = EngineRequest(
 OUTPUT = EngineOutput(
     request_id="r",
     token_ids=(5,),
-    logprobs=(TokenLogprob(token_id=5, logprob=-0.5, raw_logprob=-0.75, top=((5, -0.5), (6, -1.0))),),
+    logprobs=(TokenLogprob(token_id=5, logprob=-0.5, top=((5, -0.5), (6, -1.0))),),
     finish_reason="error",
     failure=EngineFailure(code="worker_died", message="m"),
     is_accepting=True,

@@ -73,7 +73,7 @@ def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) 
         output_format=read_output_format(wire, max_nesting=max_nesting),
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=True),
-        sampling=read_sampling(wire, _logprobs(wire)),
+        sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
         text=read_text_options(wire),
         reasoning=_reasoning(wire, kwargs),
         max_tokens=same(wire, "max_completion_tokens", "max_tokens"),

@@ -56,7 +56,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         output_format=read_output_format(wire, max_nesting=max_nesting),
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=True),
-        sampling=read_sampling(wire, _logprobs(wire)),
+        sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
         text=read_text_options(wire),
         max_tokens=DEFAULT_MAX_TOKENS if wire.max_tokens is None else wire.max_tokens,
         stop=read_stop(wire.stop),

@@ -115,7 +115,7 @@ def _generate_request(
         output_format=_output_format(wire.text.format if wire.text is not None else None),
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=False),
-        sampling=read_sampling(wire, _logprobs(wire)),
+        sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
         text=read_text_options(wire),
         stop=read_stop(wire.stop),
         reasoning=ReasoningOptions(
