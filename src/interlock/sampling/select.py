@@ -68,7 +68,7 @@ def select_rows(logits: Iterable[Logits], rows: Sequence[SamplingRow]) -> tuple[
     is_reached = True
     for values, row in zip(logits, rows, strict=True):
         choice = select(values, row) if is_reached else UNREACHED
-        is_reached = row.draft is None or choice.token_id == row.draft
+        is_reached = row.draft is None or (is_reached and choice.token_id == row.draft)
         choices.append(choice)
     return tuple(choices)
 

@@ -385,3 +385,12 @@ def test_a_row_that_fails_ends_its_block_only() -> None:
         (-1, None),
         (1, None),
     ]
+
+
+def test_behind_a_draft_that_nothing_equals_no_row_is_reached():
+    rows = [
+        SamplingRow(params=SamplingParams(temperature=0.0), position=0, vocab_size=3, draft=draft)
+        for draft in (-1, -1, None)
+    ]
+    choices = select_rows([np.array([0, 1, 2], np.float32)] * 3, rows)
+    assert [choice.token_id for choice in choices] == [2, -1, -1]

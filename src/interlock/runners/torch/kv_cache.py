@@ -18,6 +18,11 @@ class KVCache:
         self._layers: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     @property
+    def max_tokens(self) -> int:
+        """Tokens of one slot."""
+        return self._max_tokens
+
+    @property
     def padding_slot(self) -> int:
         """The slot that padding goes to."""
         return self._num_slots

@@ -9,24 +9,28 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from interlock.config import EngineConfig
+from interlock.config import MAX_SPECULATIVE_TOKENS, EngineConfig
 from interlock.errors import InterlockError
 from interlock.runners.base import ForwardError, RunnerCapabilities, RunnerInfo, Selection, StepBatch
-from interlock.runners.pass_thread import PassThread
 from interlock.runners.slots import Run, SlotTable
 from interlock.runners.threads import default_threads
 from interlock.runners.torch.attention import AttentionFeatureError
-from interlock.runners.torch.forward import ForwardPasses
+from interlock.runners.torch.forward import ForwardPasses, PassResult
 from interlock.runners.torch.kv_cache import KVCache
-from interlock.runners.torch.load import load_model
+from interlock.runners.torch.load import LoadedModel, load_model
+from interlock.runners.torch.packing import power_of_two
+from interlock.runners.torch.replay import graph_pool
+from interlock.runners.torch.selector import Selector, host_modes
+from interlock.runners.torch.submission import passes_for
 from interlock.sampling.base import SamplingRow
-from interlock.sampling.select import select_rows
 
+_DEVICE_LOST: tuple[type[BaseException], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
 _CAPABILITIES = RunnerCapabilities(partial_rollback=True, prefix_copy=True, fused_selection=True)
 
 
 class TorchRunner:
-    """Sequences of any length in one pass; a slot is a row of the cache's tensors.
+    """Sequences of any length in one pass; a slot is a row of the cache's tensors. A step is one submission (``abi``):
+    pass, masks, choices and drafts are the device's, and token ids come back.
 
     Logits depend a little on what else is in a batch, since torch sums in another order for other shapes: in float32
     by about 1e-5. After a failed pass the slots of its batch are empty.
@@ -36,25 +40,32 @@ class TorchRunner:
         """Raises ``InterlockError`` where the model cannot be loaded."""
         torch.set_num_threads(config.torch.threads or default_threads())
         model = load_model(config, max_default_context_tokens)
-        self._info = RunnerInfo(
-            name=f"torch {torch.__version__} ({model.device}, {str(model.dtype).removeprefix('torch.')}): {model.name}",
-            num_logits=model.num_logits,
-            num_slots=config.slots,
-            context_tokens=model.context_tokens,
-            max_batch_tokens=config.max_batch_tokens,
-            capabilities=_CAPABILITIES,
-            copy_cost_tokens=1,
-        )
+        self._info = _info(config, model)
         self._table = SlotTable(
             num_slots=config.slots,
             context_tokens=model.context_tokens,
             max_batch_tokens=config.max_batch_tokens,
             num_logits=model.num_logits,
         )
+        is_cuda = model.device.type == "cuda"
+        is_static = is_cuda if config.torch.static_shapes is None else config.torch.static_shapes
+        num_drafts = (
+            MAX_SPECULATIVE_TOKENS if config.speculative is None else config.speculative.num_speculative_tokens
+        )
+        pool = graph_pool(model.device)
         self._cache = KVCache(config.slots, model.context_tokens)
-        self._forward = ForwardPasses(model, self._cache)
+        self._forward = ForwardPasses(
+            model, self._cache, static_width=num_drafts + 1 if is_static else 0, pool=pool
+        )
+        self._selector = Selector(
+            power_of_two(config.max_batch_tokens),
+            model.device,
+            host_modes=host_modes(model.device),
+            static_drafts=num_drafts if is_static else None,
+            pool=pool,
+        )
         self._try_out(config.model)
-        self._thread: PassThread[torch.Tensor] = PassThread("torch-forward")
+        self._passes = passes_for(model.device)
         self._in_flight = False
         self._closed = False
 
@@ -66,7 +77,7 @@ class TorchRunner:
         self._check_idle()
         runs = self._table.check(batch)
         self._in_flight = True
-        self._thread.start(partial(self._forward.run, batch, runs))
+        self._passes.start(partial(self._forward.run, batch, runs))
         self._table.advance(runs)
         return TorchForward(self, runs, len(batch.logits_at))
 
@@ -82,20 +93,50 @@ class TorchRunner:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._thread.stop()
+            self._passes.stop()
 
-    def finish(self, runs: list[Run]) -> torch.Tensor:
-        """Wait for the pass in flight; called by its ``Forward``."""
-        if not self._in_flight:
-            raise ValueError("select or discard was called twice")
+    def select(self, runs: list[Run], rows: Sequence[SamplingRow]) -> Selection:
+        """The end of a pass whose logits are wanted; called by its ``Forward``."""
+        self._check_in_flight()
         try:
-            return self._thread.wait()
+            prepared = self._selector.prepare(rows)
+        except ValueError:
+            self.discard(runs)
+            raise
         except RuntimeError as error:
-            for run in runs:
-                self._table.truncate(run.slot, 0)
-            raise ForwardError(f"the forward pass failed: {error}") from error
+            self.discard(runs)
+            raise self._failure(runs, error) from error
+        result = self._finished(runs)
+        try:
+            return Selection(choices=self._selector.select(result, prepared))
+        except RuntimeError as error:
+            raise self._failure(runs, error) from error
+
+    def discard(self, runs: list[Run]) -> None:
+        """The end of a pass whose logits nobody wants; called by its ``Forward``."""
+        self._check_in_flight()
+        self._finished(runs)
+        try:
+            self._passes.synchronize()
+        except RuntimeError as error:
+            raise self._failure(runs, error) from error
+
+    def _finished(self, runs: list[Run]) -> PassResult:
+        try:
+            return self._passes.wait()
+        except RuntimeError as error:
+            raise self._failure(runs, error) from error
         finally:
             self._in_flight = False
+
+    def _failure(self, runs: list[Run], error: RuntimeError) -> BaseException:
+        """A pass that failed leaves its slots empty. An accelerator that failed, other than for want of memory, does
+        nothing more for this process: the worker ends, and its requests go on in a new one."""
+        if isinstance(error, _DEVICE_LOST):
+            return SystemExit(f"the device failed: {error}")
+        for run in runs:
+            self._table.truncate(run.slot, 0)
+        return ForwardError(f"the forward pass failed: {error}")
 
     def _try_out(self, path: Path) -> None:
         """One token: it allocates the cache, and shows whether the model's attention is one that can be served."""
@@ -116,9 +157,13 @@ class TorchRunner:
         if self._in_flight:
             raise ValueError("a pass is in flight")
 
+    def _check_in_flight(self) -> None:
+        if not self._in_flight:
+            raise ValueError("select or discard was called twice")
+
 
 class TorchForward:
-    """A pass on the runner's thread."""
+    """A pass that was submitted."""
 
     __slots__ = ("_num_rows", "_runner", "_runs")
 
@@ -130,8 +175,20 @@ class TorchForward:
     def select(self, rows: Sequence[SamplingRow]) -> Selection:
         if len(rows) != self._num_rows:
             raise ValueError(f"{len(rows)} sampling rows for {self._num_rows} rows of logits")
-        logits = self._runner.finish(self._runs)
-        return Selection(choices=select_rows(logits.cpu().numpy(), rows))
+        return self._runner.select(self._runs, rows)
 
     def discard(self) -> None:
-        self._runner.finish(self._runs)
+        self._runner.discard(self._runs)
+
+
+def _info(config: EngineConfig, model: LoadedModel) -> RunnerInfo:
+    dtype = str(model.dtype).removeprefix("torch.")
+    return RunnerInfo(
+        name=f"torch {torch.__version__} ({model.device}, {dtype}): {model.name}",
+        num_logits=model.num_logits,
+        num_slots=config.slots,
+        context_tokens=model.context_tokens,
+        max_batch_tokens=config.max_batch_tokens,
+        capabilities=_CAPABILITIES,
+        copy_cost_tokens=1,
+    )
