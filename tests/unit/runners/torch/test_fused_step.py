@@ -105,11 +105,9 @@ def config_of(
     )
 
 
-def said(config: EngineConfig, compiler: GrammarCompiler, *, cuts: bool = True) -> dict[str, Any]:
-    """cuts: let the device cut tails too, which a CPU leaves to the reference."""
+def said(config: EngineConfig, compiler: GrammarCompiler) -> dict[str, Any]:
     runner = TorchRunner(config, max_default_context_tokens=8192)
-    if cuts:
-        runner._selector._host_modes = RowMode(0)
+    runner._selector._host_modes = RowMode(0)  # also what a CPU would leave to the reference
     speculator = create_speculator(config, runner.info, TOKENIZER, lambda *_: runner)
     core = EngineCore(runner, compiler, VOCABULARY, config, speculator=speculator)
     for request in requests():

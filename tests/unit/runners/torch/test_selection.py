@@ -24,10 +24,11 @@ from interlock.sampling.select import UNREACHED, select_rows  # noqa: E402
 
 VOCAB_SIZE = 1000
 NUM_LOGITS = 1024  # wider than the vocabulary, as many models' are
+NO_MODES = abi.RowMode(0)
 GREEDY = SamplingParams(temperature=0.0)
 
 
-def selector(*, static: bool = False, host_modes: abi.RowMode = abi.RowMode(0)) -> Selector:
+def selector(*, static: bool = False, host_modes: abi.RowMode = NO_MODES) -> Selector:
     return Selector(
         64, torch.device("cpu"), host_modes=host_modes, static_drafts=7 if static else None, pool=None
     )
