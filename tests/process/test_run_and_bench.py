@@ -56,6 +56,17 @@ def test_run_writes_a_document_of_the_schema(url: str, tmp_path: Path) -> None:
     assert (answer["finish_reason"], answer["problems"]) == ("stop", [])
 
 
+def test_run_tells_the_servers_remarks(url: str, tmp_path: Path) -> None:
+    result = _run("run", url, "Pick a number", "--tools", _file(tmp_path, TOOLS), "--served", "demo")
+    assert "calls are held to their schemas: tool_choice" in result.stdout
+    schema = _file(tmp_path, {**SCHEMA, "requird": ["n"]})
+    answer = json.loads(_run("run", url, "Pick", "--schema", schema, "--json").stdout)
+    assert "requird" in str(answer["interlock"]["notes"])
+    assert "note: " in _run("run", url, "Pick", "--schema", schema).stdout
+    unknown = _run("run", url, "Pick a number", "--served", "nobody")
+    assert (unknown.exit_code, "this server has demo" in unknown.output) == (1, True)
+
+
 def test_run_streams_tool_calls(url: str, tmp_path: Path) -> None:
     result = _run("run", url, "Pick a number", "--tools", _file(tmp_path, TOOLS))
     assert result.exit_code == 0, result.output
@@ -119,6 +130,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
     for arguments in (("run", "http://127.0.0.1:9", "Answer"), ("bench", "http://127.0.0.1:9")):
         result = _run(*arguments)
         assert (result.exit_code, "ConnectError" in result.output) == (1, True)
+        assert "`interlock serve demo` starts one" in result.output
 
 
 def test_bench_measures_each_workload_and_draws(url: str, tmp_path: Path) -> None:

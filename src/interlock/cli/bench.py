@@ -20,6 +20,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
+from interlock.cli.shared import API_KEY, FILE, MAX_TOKENS_HELP
 
 _CITIES = ("Oslo", "Paris", "Rome", "Kyiv", "Lima", "Cairo", "Delhi", "Quito")
 _SCHEMA: dict[str, Any] = {
@@ -88,20 +89,14 @@ class Row:
 @click.option(
     "--workload", "workloads", multiple=True, type=click.Choice(list(_WORKLOADS)), help="Default: all."
 )
-@click.option("--max-tokens", default=96, show_default=True, type=click.IntRange(1))
-@click.option("--api-key", default="", envvar="INTERLOCK_API_KEY")
-@click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw it to this PNG or SVG file."
-)
+@click.option("--max-tokens", default=96, show_default=True, type=click.IntRange(1), help=MAX_TOKENS_HELP)
+@API_KEY
+@click.option("--plot", type=FILE, help="Draw it to this PNG or SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 def command(
     url: str, model: str | None, concurrency: str, plot: Path | None, as_json: bool, **options: Any
 ) -> None:
-    """Measure the server at URL: free text, a JSON schema and a tool call, each at several concurrencies.
-
-    \b
-    interlock bench http://127.0.0.1:8000 --concurrency 1,8 --plot bench.svg
-    """  # noqa: D301  \b is click's own mark
+    """Measure the server at URL: free text, a JSON schema and a tool call, each at several concurrencies."""
     levels = _levels(concurrency)
     if plot is not None:
         _plotting()  # before minutes of measuring

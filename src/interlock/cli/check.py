@@ -12,18 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from interlock.cli.options import DOCUMENTS
+from interlock.cli.shared import EXISTING_FILE
 from interlock.constraints.providers.registry import create_provider
 from interlock.constraints.schema_report import schema_report
 from interlock.core.constraint import JsonValue
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 from interlock.tokenization.load import describe
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 
 @click.command("check")
-@click.argument("schema", type=_FILE)
-@click.option("--instance", "instances", type=_FILE, multiple=True, help="A JSON document to look for.")
+@click.argument("schema", type=EXISTING_FILE)
+@click.option("--instance", "instances", type=EXISTING_FILE, multiple=True, help="A JSON document to look for.")
 @click.option(
     "--tokenizer",
     type=click.Path(exists=True, path_type=Path),

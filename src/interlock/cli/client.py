@@ -76,7 +76,7 @@ class ChatClient:
         try:
             response = self._http.post("/v1/chat/completions", json=body)
         except httpx.HTTPError as error:
-            raise AnswerError(f"{type(error).__name__}: {error}") from error
+            raise self._unreachable(error) from error
         answer = Answer(total_s=time.perf_counter() - begin)
         value = _read(response)
         choice = value["choices"][0]
@@ -104,7 +104,7 @@ class ChatClient:
                     answer.first_s = answer.first_s or time.perf_counter() - begin
                     yield from _take(chunk, answer)
         except httpx.HTTPError as error:
-            raise AnswerError(f"{type(error).__name__}: {error}") from error
+            raise self._unreachable(error) from error
         finally:
             answer.total_s = time.perf_counter() - begin
 
@@ -112,7 +112,13 @@ class ChatClient:
         try:
             return _read(self._http.get(path))
         except httpx.HTTPError as error:
-            raise AnswerError(f"{type(error).__name__}: {error}") from error
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: httpx.HTTPError) -> AnswerError:
+        url = str(self._http.base_url)
+        return AnswerError(
+            f"{type(error).__name__}: {error}\nIs a server running at {url}? `interlock serve demo` starts one."
+        )
 
 
 def validation_error(text: str, schema: Any) -> str:

@@ -16,6 +16,7 @@ from rich.syntax import Syntax
 
 from interlock import env, launch, log
 from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
+from interlock.cli.shared import THREADS
 from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
 from interlock.provision.demo import demo_model
 from interlock.provision.progress import TerminalProgress
@@ -112,7 +113,7 @@ class CheckFailedError(Exception):
 
 @click.command("demo")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="0: any free port.")
-@click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores.")
+@THREADS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of panels.")
 def command(port: int, threads: int, as_json: bool) -> None:
     """Start a server on the embedded model, send it a tool call, a schema and a stream, check all three.

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from interlock.cli.shared import FILE
 from interlock.settings.keys import add_key, hash_of, new_key, read_keys, remove_key
 
 _FILE = click.option(
     "--file",
     "path",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="The file of --api-key-file.",
 )
 _HASH_DIGITS = 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 
 import click
@@ -9,6 +10,33 @@ import click
 from interlock import __version__
 from interlock.errors import InterlockError
 
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "serve": (
+        "interlock serve demo",
+        "interlock serve model.gguf --tool-constraints all --api-key-file keys",
+        "interlock serve --model small=a.gguf --model large=b.gguf --load on-demand --unload-after 600",
+    ),
+    "demo": ("interlock demo", "interlock demo --json"),
+    "run": (
+        'interlock run demo "Name three colours" --schema colours.json',
+        'interlock run http://127.0.0.1:8000 "Weather in Oslo?" --tools tools.json',
+        'interlock run demo "A date" --regex "[0-9]{4}-[0-9]{2}-[0-9]{2}" --trace date.json',
+    ),
+    "bench": ("interlock bench http://127.0.0.1:8000 --concurrency 1,8 --plot bench.svg",),
+    "trace": ("interlock trace date.json --tokens",),
+    "check": (
+        "interlock check schema.json",
+        "interlock check schema.json --instance good.json --instance bad.json",
+    ),
+    "parse": ("interlock parse --family qwen3 < answer.txt",),
+    "render": ("interlock render --model demo --tools tools.json < messages.json",),
+    "key": (
+        "interlock key new --file keys --label agents",
+        "interlock key list --file keys",
+        "interlock key remove agents --file keys",
+    ),
+    "formats": ("interlock formats", "interlock formats --model model.gguf"),
+}
 COMMANDS: dict[str, str] = {
     "serve": "Serve a model over HTTP.",
     "demo": "Start a server on a small embedded model, send it a tool call and a schema, check both.",
@@ -34,7 +62,16 @@ class _LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"interlock.cli.{cmd_name}")
         command: click.Command = module.command
+        command.epilog = "\b\n" + "\n".join(("Examples:", *(f"  {line}" for line in EXAMPLES[cmd_name])))
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -50,4 +87,8 @@ class _LazyGroup(click.Group):
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="interlock")
 def main() -> None:
-    """An LLM server whose tool calls and structured outputs cannot come out wrong."""
+    """An LLM server whose tool calls and structured outputs cannot come out wrong.
+
+    Start with `interlock demo`, then `interlock serve demo` and open http://127.0.0.1:8000/admin. Each command shows
+    examples with --help.
+    """

@@ -12,6 +12,7 @@ import click
 
 from interlock import env
 from interlock.cli.document import DocumentType
+from interlock.cli.shared import EXISTING_FILE, FILE, THREADS
 from interlock.cli.speculative import SpeculativeType
 from interlock.config import (
     CompileConfig,
@@ -58,25 +59,25 @@ HTTP = (
     click.option(
         "--api-key-file",
         default=None,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="Hashes of API keys, one a line; see interlock key.",
     ),
     click.option(
         "--responses-file",
         default=None,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="SQLite file for stored responses [default: memory].",
     ),
     click.option(
         "--ssl-certfile",
         default=None,
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=EXISTING_FILE,
         help="Serve over TLS: the certificate with its chain, PEM.",
     ),
     click.option(
         "--ssl-keyfile",
         default=None,
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        type=EXISTING_FILE,
         help="Its key, PEM without a password.",
     ),
     click.option(
@@ -145,10 +146,14 @@ ENGINE = (
         type=click.IntRange(1),
         help="Worker deaths that a request may be in flight in until it is not resumed again.",
     ),
-    click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores."),
+    THREADS,
     click.option("--gpu-layers", default=0, show_default=True, help="Layers on the GPU; -1: all."),
     click.option(
-        "--flash-attention", default="auto", show_default=True, type=click.Choice(["auto", "on", "off"])
+        "--flash-attention",
+        default="auto",
+        show_default=True,
+        type=click.Choice(["auto", "on", "off"]),
+        help="auto: where the backend is faster with it.",
     ),
     click.option("--kv-type-k", default="f16", show_default=True, type=_KV_TYPES, help="Type of cached keys."),
     click.option(
@@ -205,7 +210,7 @@ ENGINE = (
     click.option(
         "--script",
         default=None,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="Script of the fake runner.",
     ),
 )

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import click
 
+from interlock.cli.shared import EXISTING_FILE
 from interlock.core.events import (
     ParserEvent,
     ReasoningDelta,
@@ -34,7 +35,7 @@ _THINKING: tuple[Thinking, ...] = get_args(Thinking)
 @click.option(
     "--tools",
     "tools_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     help="JSON file with the declared tools, as in a request; calls of other names are pointed out.",
 )
 @click.option("--chunk", type=click.IntRange(min=1), help="Feed this many characters at a time.")

@@ -13,6 +13,7 @@ import click
 
 from interlock import env
 from interlock.cli.parse import read_tools
+from interlock.cli.shared import EXISTING_FILE
 from interlock.core.messages import Message, ToolCall
 from interlock.core.request import ReasoningOptions
 from interlock.core.tools import Tool
@@ -34,13 +35,13 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 @click.option("--model", help="Take chat template and vocabulary from this model.")
 @click.option(
     "--template",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     help="Take the chat template from this file.",
 )
 @click.option(
     "--tools",
     "tools_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     help="JSON file with the declared tools, as in a request.",
 )
 @click.option("--thinking/--no-thinking", "thinking", default=None, help="Switch thinking on or off.")

@@ -13,11 +13,11 @@ from rich.console import Console
 
 from interlock import env, launch, log
 from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
+from interlock.cli.shared import API_KEY, EXISTING_FILE, FILE, MAX_TOKENS_HELP, THREADS
 from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
 from interlock.provision.progress import TerminalProgress
 from interlock.provision.resolve import resolve_model
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _STYLES = {"reasoning": "dim italic", "content": "", "call": "bold cyan", "arguments": "cyan"}
 
 
@@ -25,22 +25,29 @@ _STYLES = {"reasoning": "dim italic", "content": "", "call": "bold cyan", "argum
 @click.argument("model")
 @click.argument("prompt")
 @click.option("--system", default=None, help="System message.")
-@click.option("--schema", type=_FILE, help="The answer is a document of this JSON Schema.")
+@click.option("--schema", type=EXISTING_FILE, help="The answer is a document of this JSON Schema.")
 @click.option(
-    "--tools", type=_FILE, help="The answer calls one of these tools: a JSON list, as OpenAI's API has it."
+    "--tools",
+    type=EXISTING_FILE,
+    help="The answer calls one of these tools: a JSON list, as OpenAI's API has it.",
 )
 @click.option("--regex", default=None, help="The answer is a text of this regular expression.")
-@click.option("--grammar", type=_FILE, help="The answer is a text of this grammar (Lark, GBNF or EBNF).")
-@click.option("--max-tokens", default=512, show_default=True, type=click.IntRange(1))
-@click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0, 2))
-@click.option("--seed", default=None, type=int)
+@click.option(
+    "--grammar", type=EXISTING_FILE, help="The answer is a text of this grammar (Lark, GBNF or EBNF)."
+)
+@click.option("--max-tokens", default=512, show_default=True, type=click.IntRange(1), help=MAX_TOKENS_HELP)
+@click.option(
+    "--temperature", default=0.0, show_default=True, type=click.FloatRange(0, 2), help="0: the likeliest token."
+)
+@click.option("--seed", default=None, type=int, help="The same seed gives the same answer.")
 @click.option(
     "--trace",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Save here what the constraint changed at each token, for interlock trace.",
 )
-@click.option("--threads", default=0, help="CPU threads of the model; 0: physical cores.")
-@click.option("--api-key", default="", envvar="INTERLOCK_API_KEY", help="Key of the server, if MODEL is a URL.")
+@THREADS
+@API_KEY
+@click.option("--served", default=None, help="Which model of a server; default: the first that it lists.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document at the end instead of the stream."
 )
@@ -49,17 +56,13 @@ def command(model: str, prompt: str, threads: int, api_key: str, as_json: bool, 
 
     MODEL is what `interlock serve` takes (`demo`, a GGUF file, `org/repo/file.gguf`), or the URL of a running server.
 
-    \b
-    interlock run demo "Name three colours" --schema colours.json
-    interlock run http://127.0.0.1:8000 "Weather in Oslo?" --tools tools.json
-
     Exits with 1 if the answer was refused, was cut short, or is not valid against the schema.
-    """  # noqa: D301  \b is click's own mark
+    """
     body = _body(prompt, options)
     console = Console(stderr=as_json)
     try:
         with _server(model, threads, console) as url, ChatClient(url, api_key) as client:
-            body["model"] = client.models()[0]
+            body["model"] = options["served"] or client.models()[0]
             answer = Answer()
             _write(console, client, body, answer)
     except AnswerError as error:
@@ -69,13 +72,20 @@ def command(model: str, prompt: str, threads: int, api_key: str, as_json: bool, 
     problems = _problems(answer, body)
     if as_json:
         shown = {"content": answer.content, "reasoning": answer.reasoning, "tool_calls": answer.tool_calls}
-        facts = {"finish_reason": answer.finish_reason, "usage": answer.usage, "problems": problems}
+        facts = {
+            "finish_reason": answer.finish_reason,
+            "usage": answer.usage,
+            "interlock": answer.interlock,
+            "problems": problems,
+        }
         click.echo(json.dumps({**shown, **facts}, ensure_ascii=False))
     rate = answer.completion_tokens / max(answer.total_s, 1e-9)
     console.print(
         f"[dim]{answer.completion_tokens} tokens, first after {answer.first_s:.2f} s, {rate:.1f} tokens/s, "
         f"finish_reason {answer.finish_reason}[/]"
     )
+    for remark in _remarks(answer.interlock):
+        console.print(remark, style="dim", markup=False, highlight=False)
     for problem in problems:
         console.print(problem, style="red", markup=False)
     if problems:
@@ -150,6 +160,16 @@ def _write(console: Console, client: ChatClient, body: dict[str, Any], answer: A
     console.print()
 
 
+def _remarks(report: dict[str, Any]) -> Iterator[str]:
+    """What the server says about the answer, in words; see the object ``interlock`` in the API."""
+    yield from (f"note: {note}" for note in report.get("notes", ()))
+    for problem in report.get("unenforced", ()):
+        yield f"not enforced: {problem.get('keyword', '')} at {problem.get('pointer') or '/'}"
+    reason = report.get("tools", {}).get("reason")
+    if reason:
+        yield f"calls are held to their schemas: {reason}"
+
+
 def _problems(answer: Answer, body: dict[str, Any]) -> list[str]:
     """What an own validator finds wrong with the answer, in words."""
     problems = []
@@ -164,6 +184,6 @@ def _problems(answer: Answer, body: dict[str, Any]) -> list[str]:
     }
     if not problems:
         problems.extend(
-            validation_error(call["arguments"], schemas[call["name"]]) for call in answer.tool_calls
+            validation_error(call["arguments"], schemas.get(call["name"], False)) for call in answer.tool_calls
         )
     return [problem for problem in problems if problem]

@@ -13,11 +13,13 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from interlock.cli.shared import EXISTING_FILE
+
 _HEAT = (235, 90, 40)
 
 
 @click.command("trace")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=EXISTING_FILE)
 @click.option(
     "--tokens", "each", is_flag=True, help="A row for each token: what the model wanted, what was allowed."
 )
