@@ -75,7 +75,12 @@ def test_a_constrained_request_and_its_trace(page: Page, tmp_path: Path) -> None
     run(page)
     answer = json.loads(page.locator("#answer").inner_text())
     assert set(answer) >= {"name", "age"}
+    page.locator("#prompt-details summary").click()
+    expect(page.locator("#prompt")).to_contain_text("Ada is 36", timeout=WAIT_MS)
+    expect(page.locator("#tree")).to_contain_text("JsonValue [json]")
     shot(page, "playground")
+    page.emulate_media(color_scheme="light")
+    shot(page, "playground-light")
     page.locator("#tab-trace").click()
     tokens = page.locator("#tokens .token")
     assert "".join(tokens.all_inner_texts()).replace("·", "").strip().startswith("{")
@@ -106,12 +111,12 @@ def test_a_schema_is_reported_while_it_is_typed(page: Page) -> None:
 def test_a_setting_is_changed_and_a_bad_one_refused(page: Page, url: str) -> None:
     page.locator("#tab-models").click()
     page.locator("#settings [name=max_tokens]").fill("7")
-    page.get_by_role("button", name="Save").last.click()
+    page.locator("#settings").get_by_role("button", name="Save").click()
     expect(page.locator("#saved")).to_contain_text("Saved", timeout=WAIT_MS)
     assert httpx.get(f"{url}/admin/api/models/demo/settings").json()["max_tokens"] == 7
     shot(page, "models")
     page.locator("#settings [name=max_tokens]").fill("-1")
-    page.get_by_role("button", name="Save").last.click()
+    page.locator("#settings").get_by_role("button", name="Save").click()
     expect(page.locator("#alert")).to_contain_text("max_tokens")
     httpx.put(f"{url}/admin/api/models/demo/settings", json={"max_tokens": None}).raise_for_status()
 

@@ -118,14 +118,37 @@ async function check() {
     return;
   }
   $("constraint").setAttribute("aria-invalid", "false");
-  if ($("kind").value === "free") return report([], "nothing", true);
+  if ($("kind").value === "free") {
+    report([], "nothing", true);
+    $("tree").textContent = "";
+    return;
+  }
   await guarded(async () => {
     const found = await (await api("/v1/check", { method: "POST", body: { model: $("model").value, ...body } })).json();
     const rows = found.schemas.flatMap((schema) => schema.report.map((row) => ({ ...row, tool: schema.tool })));
     const told = found.ok ? "taken" : found.error?.message ?? "refused";
     report(rows.length ? rows : found.problems.map((one) => ({ ...one, state: "refused" })), told, found.ok);
-    $("tree").textContent = found.constraint ? JSON.stringify(found.constraint.tree, null, 1) : "";
+    $("tree").textContent = found.constraint?.tree ?? "";
   });
+  if ($("prompt-details").open) await preview();
+}
+
+async function preview() {
+  await guarded(async () => {
+    const rendered = await (await api("/v1/chat/completions/render", { method: "POST", body: request() })).json();
+    $("prompt").textContent = `${rendered.prompt}\n\n(${rendered.num_prompt_tokens} tokens)`;
+  });
+}
+
+function request() {
+  const system = $("system").value;
+  return {
+    model: $("model").value,
+    messages: [...(system ? [{ role: "system", content: system }] : []), { role: "user", content: $("message").value }],
+    max_tokens: Number($("max-tokens").value),
+    temperature: Number($("temperature").value),
+    ...constraint(),
+  };
 }
 
 function report(rows, verdict, good) {
@@ -185,16 +208,11 @@ async function run() {
   let usage = null;
   let reason = null;
   await guarded(async () => {
-    const system = $("system").value;
     const body = {
-      model: $("model").value,
-      messages: [...(system ? [{ role: "system", content: system }] : []), { role: "user", content: $("message").value }],
-      max_tokens: Number($("max-tokens").value),
-      temperature: Number($("temperature").value),
+      ...request(),
       stream: true,
       stream_options: { include_usage: true },
       ...(tracing ? { interlock: { trace: true } } : {}),
-      ...constraint(),
     };
     const response = await api("/v1/chat/completions", { method: "POST", body, signal: running.signal });
     for await (const chunk of events(response)) {
@@ -226,7 +244,9 @@ function example() {
 
 $("ask").addEventListener("submit", (event) => { event.preventDefault(); run(); });
 $("kind").addEventListener("change", example);
-$("constraint").addEventListener("input", checkSoon);
+for (const id of ["constraint", "message", "system"]) $(id).addEventListener("input", checkSoon);
+$("model").addEventListener("change", check);
+$("prompt-details").addEventListener("toggle", () => $("prompt-details").open && preview());
 $("stop").addEventListener("click", () => running?.abort());
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run();
@@ -249,8 +269,8 @@ function liveRow(request) {
   const line = element("tr");
   const age = `${Math.max(0, Date.now() / 1000 - request.started).toFixed(0)} s`;
   const cells = [request.request_id, request.model, request.phase, request.constraint || "none", request.num_prompt_tokens, request.num_tokens, request.tokens_per_s.toFixed(1), age];
-  line.append(...cells.map((cell) => element("td", String(cell))));
-  const cancel = element("button", "Cancel", { type: "button" });
+  line.append(...cells.map((cell, at) => element("td", String(cell), at > 3 ? { class: "number" } : {})));
+  const cancel = element("button", "Cancel", { type: "button", class: "small" });
   cancel.addEventListener("click", () => guarded(() => api(`/admin/api/requests/${encodeURIComponent(request.request_id)}/cancel`, { method: "POST", body: {} })));
   const cell = element("td");
   cell.append(cancel);

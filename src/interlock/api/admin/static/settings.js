@@ -8,6 +8,12 @@ const CHOICES = {
   open_objects: ["true", "false"],
 };
 const TEXTS = ["family", "reasoning_parser", "grammar", "aliases"];
+const GROUPS = {
+  "Family and thinking": ["family", "reasoning_parser", "thinking_budget"],
+  "What answers are held to": ["tool_constraints", "schema_mode", "open_objects", "property_order", "whitespace", "grammar", "grammar_syntax"],
+  "Names": ["aliases"],
+  "Where a request says nothing": [], // all others
+};
 
 export function createSettings($, { api, guarded, element }) {
   let models = [];
@@ -30,6 +36,7 @@ export function createSettings($, { api, guarded, element }) {
       input.value = value === null ? "" : Array.isArray(value) ? value.join(", ") : String(value);
     }
     input.name = key;
+    if (value !== null) input.className = "changed";
     label.append(input);
     return label;
   }
@@ -45,9 +52,33 @@ export function createSettings($, { api, guarded, element }) {
   function draw() {
     const model = models.find((one) => one.id === $("settings-model").value);
     if (!model) return;
-    $("model-facts").textContent = `${model.phase}, family ${model.family}`;
-    const save = element("button", "Save", { class: "primary" });
-    $("settings").replaceChildren(...Object.entries(model.settings).map(([key, value]) => field(key, value)), save);
+    $("overview").tBodies[0].replaceChildren(...models.map((one) => overview(one, one === model)));
+    $("family-problems").replaceChildren(...model.problems.map((problem) => element("li", problem)));
+    const grouped = Object.values(GROUPS).flat();
+    const groups = Object.entries(GROUPS).map(([title, keys]) => {
+      const own = keys.length ? keys : Object.keys(model.settings).filter((key) => !grouped.includes(key));
+      const set = element("fieldset");
+      set.append(element("legend", title), ...own.map((key) => field(key, model.settings[key])));
+      return set;
+    });
+    const end = element("div", "", { class: "end" });
+    end.append(element("button", "Save", { class: "primary" }), element("span", "", { id: "saved", role: "status", class: "good" }));
+    $("settings").replaceChildren(...groups, end);
+  }
+
+  function overview(model, isShown) {
+    const row = element("tr", "", { "aria-current": String(isShown) });
+    const cells = [model.id, model.phase, model.family, (model.settings.aliases ?? []).join(", ")];
+    row.append(...cells.map((cell) => element("td", cell)));
+    row.addEventListener("click", () => { $("settings-model").value = model.id; draw(); });
+    return row;
+  }
+
+  async function refresh() {
+    const chosen = $("settings-model").value;
+    models = (await (await api("/admin/api/models")).json()).models;
+    $("settings-model").value = chosen;
+    draw();
   }
 
   $("settings-model").addEventListener("change", draw);
@@ -57,7 +88,8 @@ export function createSettings($, { api, guarded, element }) {
     const body = Object.fromEntries([...$("settings").elements].filter((one) => one.name).map((one) => [one.name, read(one)]));
     $("saved").textContent = "";
     await guarded(async () => {
-      model.settings = await (await api(`/admin/api/models/${encodeURIComponent(model.id)}/settings`, { method: "PUT", body })).json();
+      await api(`/admin/api/models/${encodeURIComponent(model.id)}/settings`, { method: "PUT", body });
+      await refresh();
       $("saved").textContent = "Saved. New requests use it.";
     });
   });

@@ -48,7 +48,7 @@ export function createTrace($) {
     $("detail").replaceChildren(
       line(`Token ${index + 1}: `, `${quoted(token)}, id ${token.id}, ${token.source}`),
       line("The model wanted ", quoted(token.wanted)),
-      line("The constraint took ", `${percent(token.removed)} of the probability and left ${token.num_allowed} ids`),
+      line("The constraint took ", `${percent(token.removed)} of the probability and left ${token.num_allowed} ${token.num_allowed === 1 ? "id" : "ids"}`),
       ...(token.allowed ?? []).map((one) => line("", quoted(one), one.probability)),
     );
   }
