@@ -25,7 +25,6 @@ def step_batch(chunks: Seq[Chunk], drafts: Seq[Draft]) -> StepBatch:
     logits_at: list[int] = []
     for chunk, draft in zip(chunks, drafts, strict=True):
         sequence = chunk.sequence
-        assert sequence.slot is not None
         start = sequence.num_computed_tokens
         end = start + chunk.num_tokens
         token_ids += sequence.token_ids[start:end]
@@ -35,7 +34,7 @@ def step_batch(chunks: Seq[Chunk], drafts: Seq[Draft]) -> StepBatch:
             token_ids += draft
         num_tokens = chunk.num_tokens + len(draft)
         positions += range(start, start + num_tokens)
-        slots += [sequence.slot] * num_tokens
+        slots += [chunk.slot] * num_tokens
     return StepBatch(
         token_ids=np.array(token_ids, dtype=np.int32),
         positions=np.array(positions, dtype=np.int32),

@@ -19,8 +19,8 @@ from interlock.engine.admission import check_request
 from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged
 from interlock.engine.drafting.speculator import Speculator
 from interlock.engine.execution import Block, Execution
+from interlock.engine.forced_room import within_room
 from interlock.engine.kv_cache_manager import KVCacheManager
-from interlock.engine.pace import PrefillPace
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.request_meter import RequestMeter
 from interlock.engine.resume import resumed_constraint
@@ -68,7 +68,6 @@ class EngineCore:
         self._next_deadline = math.inf
         self._num_arrivals = 0
         self._stats = StepStats()
-        self._pace = PrefillPace(config.max_batch_tokens)
         self._execution = Execution(
             runner,
             vocabulary.size,
@@ -147,8 +146,9 @@ class EngineCore:
         self._admit_compiled()
         self._expire()
         chunks = self._scheduler.schedule(
-            only=self._quarantine.suspects(), prefill_tokens=self._pace.num_tokens
+            only=self._quarantine.suspects(), prefill_tokens=self._execution.pace.num_tokens
         )
+        chunks = within_room(chunks, self._execution.cost)
         if chunks:
             self._stats.count(chunks)
             with self._stats.timed("step_s"):
@@ -258,7 +258,7 @@ class EngineCore:
     def _compute(self, chunks: list[Chunk]) -> None:
         """One forward pass, and what follows from it for each sequence."""
         drafts = self._drafts(chunks)
-        now, mask_s, started = self._clock(), self._stats.mask_s, time.perf_counter()
+        now = self._clock()
         for chunk in chunks:
             chunk.sequence.meter.passes(now)
         try:
@@ -266,30 +266,22 @@ class EngineCore:
         except ForwardError as error:
             self._retry_apart([chunk.sequence for chunk in chunks], error)
             return
-        seconds = time.perf_counter() - started
-        self._pace.observe(sum(chunk.num_tokens for chunk in chunks), seconds)
-        self._share_mask_s(blocks, self._stats.mask_s - mask_s)
-        num_accepted = [self._commit(block) for block in blocks]
+        for block in blocks:
+            self._commit(block)
         if self._speculator is not None:
-            self._speculator.observe(chunks, blocks, num_accepted, seconds)
-
-    def _share_mask_s(self, blocks: list[Block], seconds: float) -> None:
-        """Each row of a constraint costs about the same."""
-        owners = [block.sequence for block in blocks if block.sequence.constraint is not None]
-        for owner in owners:
-            owner.meter.mask_s += seconds / len(owners)
+            self._speculator.observe(block.sequence for block in blocks)
 
     def _drafts(self, chunks: list[Chunk]) -> list[list[int]]:
         """What to compute behind each chunk on the chance that it is chosen."""
         if self._speculator is None or self._quarantine.suspects() is not None:
             return [[] for _ in chunks]
         num_free = self._runner.info.max_batch_tokens - sum(chunk.num_tokens for chunk in chunks)
-        drafts = self._speculator.drafts(chunks, num_free)
+        drafts = self._speculator.drafts(chunks, num_free, self._execution.cost)
         self._stats.num_draft_tokens += sum(map(len, drafts))
         return drafts
 
-    def _commit(self, block: Block) -> int:
-        """Commit what was chosen and what is forced then; the number of draft tokens that were right."""
+    def _commit(self, block: Block) -> None:
+        """Commit what was chosen and what is forced then."""
         sequence = block.sequence
         progress = commit_choices(
             sequence, block.draft[: block.num_usable], block.choices, self._model_stop_ids
@@ -307,7 +299,6 @@ class EngineCore:
         if progress.num_tokens:
             sequence.meter.chose(self._clock())
         self._advance(sequence, progress)
-        return progress.num_accepted
 
     def _advance(self, sequence: Sequence, progress: Progress) -> None:
         """Add what is forced behind ``progress``, and tell the request."""

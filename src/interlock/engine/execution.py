@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
 from interlock.constraints.mask_batch import MaskBatch
 from interlock.engine.batch import Draft, sampling_rows, step_batch
+from interlock.engine.pace import PrefillPace
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
+from interlock.engine.step_cost import StepCost
 from interlock.engine.step_stats import StepStats
 from interlock.runners.base import ModelRunner, StepBatch
 from interlock.sampling.base import Choice, SamplingRow
@@ -29,7 +32,10 @@ class Block:
 
 
 class Execution:
-    """max_draft_tokens: most tokens of one draft."""
+    """Runs passes, and knows what they cost.
+
+    max_draft_tokens: most tokens of one draft.
+    """
 
     def __init__(
         self,
@@ -44,6 +50,8 @@ class Execution:
         self._vocab_size = vocab_size
         self._stats = stats
         max_rows = runner.info.num_slots * (1 + max_draft_tokens)
+        self.cost = StepCost(runner.info.max_part_tokens)
+        self.pace = PrefillPace(runner.info.max_batch_tokens)
         self._masks = MaskBatch(max_rows, vocab_size, threads=mask_threads)
 
     def run(self, chunks: Seq[Chunk], drafts: Seq[Draft]) -> list[Block]:
@@ -54,8 +62,12 @@ class Execution:
         sampled = [
             (chunk.sequence, draft) for chunk, draft in zip(chunks, drafts, strict=True) if chunk.needs_logits
         ]
+        batch = step_batch(chunks, drafts)
+        mask_s, forward_s = self._stats.mask_s, self._stats.forward_s
         with self._stats.timed("forward_s"):
-            choices, sizes = self._forward(step_batch(chunks, drafts), sampled)
+            choices, sizes = self._forward(batch, sampled)
+        self._observe(batch, self._stats.forward_s - forward_s)
+        _share_mask_s([sequence for sequence, _ in sampled], self._stats.mask_s - mask_s)
         for chunk in chunks:
             chunk.sequence.num_computed_tokens += chunk.num_tokens
         blocks, start = [], 0
@@ -63,6 +75,11 @@ class Execution:
             blocks.append(Block(sequence, draft, num_usable, choices[start : start + num_usable + 1]))
             start += len(draft) + 1
         return blocks
+
+    def _observe(self, batch: StepBatch, seconds: float) -> None:
+        """Learn from a pass that took ``seconds``."""
+        self.pace.observe(len(batch.token_ids), seconds)
+        self.cost.observe(Counter(batch.slots.tolist()), len(batch.logits_at), seconds)
 
     def _forward(self, batch: StepBatch, sampled: Seq[tuple[Sequence, Draft]]) -> tuple[Seq[Choice], list[int]]:
         """A choice for each row, and how many draft tokens of each of ``sampled`` are usable."""
@@ -87,3 +104,10 @@ class Execution:
         for (sequence, draft), own in zip(sampled, masks, strict=True):
             rows += sampling_rows(sequence, draft, own, self._vocab_size)
         return rows, [len(own) - 1 for own in masks]
+
+
+def _share_mask_s(sequences: Seq[Sequence], seconds: float) -> None:
+    """Each row of a constraint costs about the same."""
+    owners = [sequence for sequence in sequences if sequence.constraint is not None]
+    for owner in owners:
+        owner.meter.mask_s += seconds / len(owners)

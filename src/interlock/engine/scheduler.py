@@ -24,6 +24,13 @@ class Chunk:
     num_tokens: int
 
     @property
+    def slot(self) -> int:
+        """Where the runner keeps the sequence's cache."""
+        slot = self.sequence.slot
+        assert slot is not None, "only running sequences are scheduled"
+        return slot
+
+    @property
     def needs_logits(self) -> bool:
         """Whether the chunk reaches the end of what is known, so the next token is chosen after it."""
         return self.num_tokens == self.sequence.num_pending_tokens

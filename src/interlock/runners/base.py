@@ -46,6 +46,8 @@ class RunnerInfo:
     num_slots: sequences that can be in the cache at once; slots are 0..num_slots-1.
     context_tokens: most tokens in one slot. max_batch_tokens: most tokens in one ``StepBatch``.
     copy_cost_tokens: a ``copy_prefix`` takes about as long as computing this many tokens of a prompt.
+    max_part_tokens: a pass is computed in parts of at most this many tokens, each of neighbouring slots with equally
+        many (``parts.parts``); 0 where a pass is computed at once.
     """
 
     name: str
@@ -55,6 +57,7 @@ class RunnerInfo:
     max_batch_tokens: int
     capabilities: RunnerCapabilities
     copy_cost_tokens: int = 0
+    max_part_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

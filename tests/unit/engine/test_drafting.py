@@ -13,18 +13,16 @@ from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineRequest
 from interlock.core.sampling import SamplingParams
 from interlock.engine.draft_rates import Rates
-from interlock.engine.drafting.cost import StepCost
 from interlock.engine.drafting.ngram import NgramProposer
 from interlock.engine.drafting.registry import create_speculator
 from interlock.engine.drafting.skeleton import SkeletonProposer
 from interlock.engine.drafting.speculator import Speculator
-from interlock.engine.execution import Block
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
+from interlock.engine.step_cost import StepCost
 from interlock.errors import InterlockError
 from interlock.runners.base import RunnerCapabilities
 from interlock.runners.fake import FakeRunner
-from interlock.sampling.base import Choice
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 TOKENIZER = byte_tokenizer()
@@ -105,33 +103,6 @@ def test_a_skeleton_guesses_nothing_in_free_text_and_without_a_grammar():
     assert proposer.propose([sequence("free"), text], 5) == [[], []]
 
 
-def test_a_cost_is_learnt_and_outliers_are_not():
-    cost = StepCost()
-    assert not cost.is_known
-    for _ in range(60):
-        for tokens, rows in ((1, 1), (4, 4), (8, 1)):
-            cost.observe(tokens, rows, 0.010 + 0.001 * tokens + 0.002 * rows)
-        cost.observe(1, 1, 5.0)
-        cost.observe(500, 1, 1.0)
-    assert cost.seconds(6, 3) == pytest.approx(0.022, rel=0.05)
-
-
-def test_a_machine_that_became_slower_is_believed_after_a_while():
-    cost = StepCost()
-    for _ in range(20):
-        cost.observe(1, 1, 0.01)
-    for _ in range(400):
-        cost.observe(1, 1, 0.1)
-    assert cost.seconds(1, 1) == pytest.approx(0.1, rel=0.05)
-
-
-def test_steps_of_one_kind_say_nothing_about_others():
-    cost = StepCost()
-    for _ in range(2000):
-        cost.observe(1, 1, 0.01)
-    assert cost.seconds(2, 2) == pytest.approx(0.0128, rel=0.05)
-
-
 def test_rates_are_learnt_and_forgotten():
     rates = Rates()
     for _ in range(100):
@@ -147,22 +118,36 @@ def test_rates_are_learnt_and_forgotten():
 
 
 class Steps:
-    """A speculator whose machine takes ``token_s`` for a token more, and whose guesses are right for ``num_right``."""
+    """A speculator on a machine that takes ``token_s`` for a token more, whose guesses are right for ``num_right``."""
+
+    name = "ngram"
+    GUESS = tuple(range(50, 57))
 
     def __init__(self, token_s: float, num_right: int) -> None:
         config = SpeculativeConfig(methods=("ngram",), num_speculative_tokens=7)
-        self.speculator = Speculator([NgramProposer()], config, frozenset())
-        self.sequence = sequence("one two three one two")
+        self.speculator = Speculator([self], config, frozenset())
+        self.sequence = sequence("prompt")
+        self.sequence.max_output_tokens = 1_000_000
         self.sequence.num_computed_tokens = len(self.sequence.token_ids) - 1
+        self.sequence.slot = 0
+        self.cost = StepCost()
         self.token_s = token_s
         self.num_right = num_right
 
+    def propose(self, sequences, limit: int) -> list[list[int]]:
+        return [list(self.GUESS[:limit]) for _ in sequences]
+
+    def close(self) -> None: ...
+
     def step(self) -> int:
-        chunk = Chunk(self.sequence, 1)
-        (draft,) = self.speculator.drafts([chunk], 100)
-        accepted = min(self.num_right, len(draft))
-        block = Block(self.sequence, draft, len(draft), [Choice(token_id=0)])
-        self.speculator.observe([chunk], [block], [accepted], 0.01 + self.token_s * len(draft))
+        """Tokens that were verified."""
+        (draft,) = self.speculator.drafts([Chunk(self.sequence, 1)], 100, self.cost)
+        said = self.GUESS[: self.num_right][: len(draft) + 1]
+        for token_id in said if len(said) > len(draft) else (*said, 1):
+            self.sequence.append(token_id)
+        self.sequence.num_computed_tokens = len(self.sequence.token_ids) - 1
+        self.speculator.observe([self.sequence])
+        self.cost.observe({0: 1 + len(draft)}, 1 + len(draft), 0.01 + self.token_s * len(draft))
         return len(draft)
 
 
@@ -171,11 +156,18 @@ def test_drafts_that_cost_nothing_and_are_right_are_always_verified():
     assert [steps.step() for _ in range(50)][-1] == 7
 
 
-def test_drafts_that_are_never_right_are_given_up_but_tried_again():
+def test_drafts_that_are_never_right_are_given_up():
     steps = Steps(token_s=0.004, num_right=0)
-    sizes = [steps.step() for _ in range(600)]
+    sizes = [steps.step() for _ in range(200)]
     assert sizes[0] > 0
-    assert 0 < sum(size > 0 for size in sizes[100:]) < 100
+    assert not any(sizes[20:])
+
+
+def test_drafts_that_have_become_right_are_noticed_though_none_is_verified():
+    steps = Steps(token_s=0.002, num_right=0)
+    assert [steps.step() for _ in range(50)][-1] == 0
+    steps.num_right = 7
+    assert [steps.step() for _ in range(50)][-1] == 7
 
 
 def test_what_is_right_but_costs_as_much_as_a_step_is_not_verified():

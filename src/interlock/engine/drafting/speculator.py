@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
@@ -12,20 +12,36 @@ from interlock.constraints.draft_plan import LegalDraft, legal_draft
 from interlock.constraints.providers.base import MatcherError
 from interlock.engine.draft_rates import Rates
 from interlock.engine.drafting.base import DraftProposer
-from interlock.engine.drafting.cost import StepCost
-from interlock.engine.execution import Block
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
+from interlock.engine.step_cost import StepCost
 
 _SMOOTHING = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """A guess and the method it comes from."""
+    """What may follow the first ``place`` tokens of a sequence, and the method it comes from."""
 
     method: str
     legal: LegalDraft
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Tokens for each slot and rows of logits in a step, and how many tokens it is expected to give."""
+
+    sizes: dict[int, int]
+    num_rows: int
+    expected: float
+
+    def with_draft(self, slot: int, yields: Seq[float]) -> _Step:
+        """With a draft behind ``slot``, of as many tokens as ``yields``."""
+        size = len(yields)
+        return _Step(
+            self.sizes | {slot: self.sizes[slot] + size}, self.num_rows + size, self.expected + sum(yields)
+        )
 
 
 class Speculator:
@@ -50,56 +66,52 @@ class Speculator:
         self._stop_ids = stop_ids
         self._forced_tokens = forced_tokens
         self._clock = clock
-        self._cost = StepCost()
         self._rates = {proposer.name: Rates() for proposer in proposers}
         self._proposal_s = {proposer.name: 0.0 for proposer in proposers}  # smoothed, for one call
         self._guesses: dict[str, _Guess] = {}  # of the step in progress, by request id
 
-    def drafts(self, chunks: Seq[Chunk], max_total: int) -> list[list[int]]:
+    def drafts(self, chunks: Seq[Chunk], max_total: int, cost: StepCost) -> list[list[int]]:
         """For each of ``chunks`` the tokens to verify behind it, together at most ``max_total``."""
         wanted = [chunk.sequence for chunk in chunks if chunk.needs_logits]
-        self._guesses = self._guess(wanted, sum(chunk.num_tokens for chunk in chunks)) if wanted else {}
-        num_tokens, num_rows, total = sum(chunk.num_tokens for chunk in chunks), len(wanted), 0
-        expected = float(len(wanted))
+        step = _Step({chunk.slot: chunk.num_tokens for chunk in chunks}, len(wanted), float(len(wanted)))
+        self._guesses = self._guess(wanted, step, cost) if wanted else {}
         drafts: list[list[int]] = []
         for chunk in chunks:
             guess = self._guesses.get(chunk.sequence.request_id) if chunk.needs_logits else None
             if guess is None:
                 drafts.append([])
                 continue
-            yields = self._yields(chunk.sequence, guess)[: max_total - total]
-            size = self._best_size(yields, expected, num_tokens + total, num_rows + total)
-            if size == 0:
-                self._rates_of(chunk.sequence, guess.method).forget()
-            else:
-                expected += sum(yields[:size])
-            total += size
+            yields = self._yields(chunk.sequence, guess)[: max_total - sum(map(len, drafts))]
+            size = self._best_size(yields, step, chunk.slot, cost)
+            step = step.with_draft(chunk.slot, yields[:size])
             drafts.append(list(guess.legal.token_ids[:size]))
         return drafts
 
-    def observe(self, chunks: Seq[Chunk], blocks: Seq[Block], num_accepted: Seq[int], seconds: float) -> None:
-        """How the step went that the last ``drafts`` were for."""
-        num_drafted = sum(len(block.draft) for block in blocks)
-        num_tokens = sum(chunk.num_tokens for chunk in chunks) + num_drafted
-        self._cost.observe(num_tokens, len(blocks) + num_drafted, seconds)
-        for block, accepted in zip(blocks, num_accepted, strict=True):
-            guess = self._guesses.get(block.sequence.request_id)
-            if guess is not None and block.draft:
-                is_guessed = guess.legal.is_guessed[: len(block.draft)]
-                for rates in (self._rates[guess.method], self._rates_of(block.sequence, guess.method)):
-                    rates.observe(sum(is_guessed), sum(is_guessed[:accepted]))
+    def observe(self, sequences: Iterable[Sequence]) -> None:
+        """Judge the guesses of the last ``drafts`` by what has become of ``sequences``, also those that were not worth
+        verifying: a method that is right again is noticed at no cost."""
+        for sequence in sequences:
+            guess = self._guesses.get(sequence.request_id)
+            if guess is None:
+                continue
+            pairs = list(zip(guess.legal.token_ids, sequence.token_ids[guess.place :], strict=False))
+            num_right = next((i for i, (guessed, said) in enumerate(pairs) if guessed != said), len(pairs))
+            for rates in (self._rates[guess.method], self._rates_of(sequence, guess.method)):
+                rates.observe(
+                    sum(guess.legal.is_guessed[: len(pairs)]), sum(guess.legal.is_guessed[:num_right])
+                )
 
     def close(self) -> None:
         """Free what the proposers hold. Idempotent."""
         for proposer in self._proposers:
             proposer.close()
 
-    def _guess(self, sequences: Seq[Sequence], num_tokens: int) -> dict[str, _Guess]:
+    def _guess(self, sequences: Seq[Sequence], step: _Step, cost: StepCost) -> dict[str, _Guess]:
         """The first legal guess for each sequence that any method has."""
         guesses: dict[str, _Guess] = {}
         for proposer in self._proposers:
             asked = [one for one in sequences if one.request_id not in guesses and self._limit(one) > 0]
-            if not asked or not self._is_worth_asking(proposer.name, num_tokens, len(sequences)):
+            if not asked or not self._is_worth_asking(proposer.name, cost.seconds(step.sizes, step.num_rows)):
                 continue
             started = self._clock()
             proposals = proposer.propose(asked, self.max_tokens)
@@ -108,7 +120,7 @@ class Speculator:
             for sequence, proposal in zip(asked, proposals, strict=True):
                 legal = self._legal(sequence, proposal)
                 if legal.token_ids:
-                    guesses[sequence.request_id] = _Guess(proposer.name, legal)
+                    guesses[sequence.request_id] = _Guess(proposer.name, legal, len(sequence.token_ids))
         return guesses
 
     def _legal(self, sequence: Sequence, proposal: Seq[int]) -> LegalDraft:
@@ -144,23 +156,19 @@ class Speculator:
             yields.append(current if is_end or each_counts else 0.0)
         return yields
 
-    def _best_size(self, yields: Seq[float], expected: float, num_tokens: int, num_rows: int) -> int:
-        """How much of a draft gives most tokens for the time, in a step that would give ``expected`` without."""
-        if not self._adaptive or not self._cost.is_known:
+    def _best_size(self, yields: Seq[float], step: _Step, slot: int, cost: StepCost) -> int:
+        """How much of a draft behind ``slot`` gives most tokens for the time."""
+        if not self._adaptive or not cost.is_known:
             return len(yields)
-        best, best_rate = 0, expected / self._cost.seconds(num_tokens, num_rows)
-        for size, likely in enumerate(yields, 1):
-            expected += likely
-            rate = expected / self._cost.seconds(num_tokens + size, num_rows + size)
-            if rate > best_rate:
-                best, best_rate = size, rate
-        return best
+        steps = [step.with_draft(slot, yields[:size]) for size in range(len(yields) + 1)]
+        rates = [one.expected / cost.seconds(one.sizes, one.num_rows) for one in steps]
+        return rates.index(max(rates))
 
-    def _is_worth_asking(self, method: str, num_tokens: int, num_sequences: int) -> bool:
-        """Whether the time that guesses save is more than it takes to make them."""
-        if not self._adaptive or not self._cost.is_known:
+    def _is_worth_asking(self, method: str, step_s: float) -> bool:
+        """Whether the time that guesses save is more than it takes to make them; ``step_s`` is 0 where no time is
+        known."""
+        if not self._adaptive or step_s == 0:
             return True
-        step_s = self._cost.seconds(num_tokens, num_sequences)
         if sum(self._rates[method].likelihoods(self.max_tokens)) * step_s > self._proposal_s[method]:
             return True
         self._rates[method].forget()

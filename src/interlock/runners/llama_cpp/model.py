@@ -32,6 +32,7 @@ class LoadedModel:
     name: str
     num_logits: int
     context_tokens: int
+    max_part_tokens: int
     capabilities: RunnerCapabilities
 
     def close(self) -> None:
@@ -63,6 +64,7 @@ def load_model(library: Library, config: EngineConfig, max_default_context_token
         name=description.value.decode("utf-8", "replace"),
         num_logits=native.llama_vocab_n_tokens(native.llama_model_get_vocab(model)),
         context_tokens=context_tokens,
+        max_part_tokens=_ubatch_tokens(config),
         capabilities=_capabilities(library, model, config),
     )
 

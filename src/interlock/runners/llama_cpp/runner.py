@@ -47,6 +47,7 @@ class LlamaCppRunner:
             max_batch_tokens=config.max_batch_tokens,
             capabilities=self._loaded.capabilities,
             copy_cost_tokens=self._loaded.context_tokens // _COPIED_PER_COMPUTED,
+            max_part_tokens=self._loaded.max_part_tokens,
         )
         self._table = SlotTable(
             num_slots=config.slots,
