@@ -106,6 +106,23 @@ async def test_a_schema_that_cannot_be_enforced_is_refused_before_the_first_byte
     assert stack.engine.requests == []
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"response_format": {"type": "json_object"}},
+        {"response_format": SCHEMA},
+        {"structured_outputs": {"choice": ["a"]}},
+        {"structured_outputs": {"json": {"type": "object"}}},
+    ],
+)
+async def test_a_format_puts_nothing_into_the_prompt(stack, post: Post, fields: dict) -> None:
+    await post()
+    assert (await post(**fields)).status_code == 200
+    free, held = stack.engine.requests
+    assert held.prompt_ids == free.prompt_ids
+    assert (free.constraint, held.constraint is None) == (None, False)
+
+
 async def test_a_call_is_an_openai_call(stack, post: Post) -> None:
     stack.text = CALL
     choice = (await post(tools=[TOOL])).json()["choices"][0]
