@@ -16,6 +16,16 @@ from scripts.gguf_to_safetensors import convert
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--torch-device", default="cpu", help="device of the torch runner's tests")
+
+
+@pytest.fixture(scope="session")
+def torch_device(request: pytest.FixtureRequest) -> str:
+    """Where tests of the torch runner run; all are written for a CPU and hold on any device."""
+    return str(request.config.getoption("--torch-device"))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""

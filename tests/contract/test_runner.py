@@ -48,7 +48,12 @@ def create(request) -> ModelRunner:
         context_tokens=CONTEXT_TOKENS,
         max_batch_tokens=MAX_BATCH_TOKENS,
         llama_cpp=LlamaCppConfig(threads=1),
-        torch=TorchConfig(device="cpu", threads=1, static_shapes=request.param.endswith("fixed shapes")),
+        torch=TorchConfig(
+            device=request.getfixturevalue("torch_device"),
+            dtype="float32",
+            threads=1,
+            static_shapes=request.param.endswith("fixed shapes"),
+        ),
     )
     return create_runner(config, byte_tokenizer())
 

@@ -32,11 +32,15 @@ class PassResult:
 class ForwardPasses:
     """Runs passes of one model over one cache.
 
-    static_width: most tokens of a sequence in a step of fixed shape, 0 for none of these. pool: see ``Replay``.
+    static_width: most tokens of a sequence in a step of fixed shape, 0 for none of these. compiles: run these through
+    ``torch.compile``, once for each shape. pool: see ``Replay``.
     """
 
-    def __init__(self, model: LoadedModel, cache: KVCache, *, static_width: int, pool: Any) -> None:
+    def __init__(
+        self, model: LoadedModel, cache: KVCache, *, static_width: int, compiles: bool, pool: Any
+    ) -> None:
         self._model = model
+        self._static_network = torch.compile(model.network, dynamic=False) if compiles else model.network
         self._cache = cache
         self._static_width = static_width
         self._pool = pool
@@ -51,7 +55,7 @@ class ForwardPasses:
             packed = pack_as_is(batch, runs)
             stretches = [] if packed.rows else _stretches(batch, runs)
             args = ForwardArgs(*Arena(_arrays(packed), self._model.device).tensors)
-            return PassResult(self._compute(packed, args, stretches), is_static=False)
+            return PassResult(self._compute(self._model.network, packed, args, stretches), is_static=False)
 
     def _grid(self, batch: StepBatch, runs: Sequence[Run]) -> PackedPass | None:
         if not self._static_width:
@@ -70,15 +74,17 @@ class ForwardPasses:
             replay = self._replays[packed.shape] = Replay(
                 _arrays(packed),
                 self._model.device,
-                lambda tensors: self._compute(packed, ForwardArgs(*tensors), ()),
+                lambda tensors: self._compute(self._static_network, packed, ForwardArgs(*tensors), ()),
                 self._pool,
             )
         return replay
 
-    def _compute(self, packed: PackedPass, args: ForwardArgs, stretches: Sequence[Stretch]) -> torch.Tensor:
+    def _compute(
+        self, network: Any, packed: PackedPass, args: ForwardArgs, stretches: Sequence[Stretch]
+    ) -> torch.Tensor:
         grid = Grid(packed.rows, packed.width, packed.length, args.row_slots) if packed.rows else None
         plan = PassPlan(self._cache, args.slots, args.positions, grid, stretches)
-        output = self._model.network(
+        output = network(
             input_ids=args.token_ids[None],
             position_ids=args.positions[None],
             use_cache=False,

@@ -52,10 +52,16 @@ class TorchRunner:
         num_drafts = (
             MAX_SPECULATIVE_TOKENS if config.speculative is None else config.speculative.num_speculative_tokens
         )
+        if config.torch.compile and not is_static:
+            raise InterlockError("invalid_value", "torch.compile needs steps of fixed shapes: --static-shapes")
         pool = graph_pool(model.device)
         self._cache = KVCache(config.slots, model.context_tokens)
         self._forward = ForwardPasses(
-            model, self._cache, static_width=num_drafts + 1 if is_static else 0, pool=pool
+            model,
+            self._cache,
+            static_width=num_drafts + 1 if is_static else 0,
+            compiles=config.torch.compile,
+            pool=pool,
         )
         self._selector = Selector(
             power_of_two(config.max_batch_tokens),

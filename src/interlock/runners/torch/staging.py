@@ -47,6 +47,8 @@ class MaskStage:
 
     def reset(self) -> None:
         """Both buffers allow everything in every row."""
+        if self._copying is not None:
+            self._copying.synchronize()
         for host, device, used in zip(self._host, self._device, self._used, strict=True):
             host[:] = self._allowed
             if device is not host:

@@ -162,3 +162,20 @@ def test_a_feature_of_attention_that_is_not_known_is_refused_at_load(random_mode
     monkeypatch.setattr(attention, "slotted_attention", with_a_bias)
     with pytest.raises(InterlockError, match="takes position_bias"):
         runner_of(config_of(random_model("LlamaConfig")))
+
+
+def test_a_compiled_model_says_the_same(random_model, monkeypatch):
+    """Traced, and run without a compiler, which would take a minute."""
+    folder = random_model("LlamaConfig")
+    with pytest.raises(InterlockError, match="needs steps of fixed shapes"):
+        runner_of(config_of(folder, compile=True))
+    plain = runner_of(config_of(folder, static_shapes=True))
+    compile_ = torch.compile
+    monkeypatch.setattr(
+        torch, "compile", lambda network, **options: compile_(network, backend="eager", **options)
+    )
+    compiled = runner_of(config_of(folder, static_shapes=True, compile=True))
+    for parts in (((0, 0, 4), (1, 0, 4)), ((0, 4, 5), (1, 4, 5))):
+        assert logprobs(compiled, *parts) == logprobs(plain, *parts)
+    plain.close()
+    compiled.close()
