@@ -112,7 +112,7 @@ class EngineConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileConfig:
     """The compile pool: helpers, and the limits of one constraint.
-    documents: schemas that references may name, as (URI, JSON text)."""
+    documents: schemas that references may name, as (URI, JSON text). guards: the engine holds what no grammar can say."""
 
     helpers: int = 1
     timeout_s: float = 5.0
@@ -120,6 +120,19 @@ class CompileConfig:
     cache_entries: int = 4096
     cache_bytes: int = 64 * 1024 * 1024
     documents: tuple[tuple[str, str], ...] = ()
+    guards: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmConfig:
+    """vLLM as the engine. urls: servers with the same model. tokenizer: GGUF file, Hugging Face folder or tokenizer.json of
+    that model. model: its name there, ``None`` for the only one. start_s: how long the first of them may take to answer."""
+
+    urls: tuple[str, ...]
+    tokenizer: Path
+    model: str | None = None
+    api_key: str | None = None
+    start_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +202,8 @@ LOAD_AT_START = LoadConfig()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
     """Everything ``interlock serve`` needs. served_name: the model's name in the API. more_models: further models by
-    name, with the same options. settings: the file of per-model settings, ``None`` for memory only."""
+    name, with the same options. vllm: the engine in the place of a worker; then ``engine.model`` is what the
+    tokenizer is read from. settings: the file of per-model settings, ``None`` for memory only."""
 
     served_name: str
     engine: EngineConfig
@@ -200,3 +214,4 @@ class ServerConfig:
     family: str | None = None
     more_models: tuple[tuple[str, Path], ...] = ()
     settings: Path | None = None
+    vllm: VllmConfig | None = None

@@ -12,6 +12,7 @@ VARIABLES: dict[str, str] = {
     "INTERLOCK_CACHE": "folder for model files (default: the platform's cache folder)",
     "INTERLOCK_API_KEY": "API key that clients must send; several separated by commas",
     "INTERLOCK_ADMIN_KEY": "key of the admin API; several separated by commas",
+    "INTERLOCK_VLLM_API_KEY": "key that vLLM asks for, with --engine vllm",
     "INTERLOCK_CONFIG": "folder of the settings file (default: the platform's config folder)",
     "INTERLOCK_LOG_LEVEL": "debug, info, warning or error",
 }
@@ -31,6 +32,11 @@ def api_keys(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
 def admin_keys(environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """Admin keys, blanks dropped."""
     return _keys(environ.get("INTERLOCK_ADMIN_KEY", ""))
+
+
+def vllm_api_key(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The key of the vLLM servers behind us."""
+    return environ.get("INTERLOCK_VLLM_API_KEY") or None
 
 
 def settings_path(environ: Mapping[str, str] = os.environ) -> Path:

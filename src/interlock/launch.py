@@ -21,12 +21,14 @@ from interlock.api.auth import is_loopback
 from interlock.api.connection import bounded_connection
 from interlock.compiling.pool import CompilePool
 from interlock.config import HttpConfig, ServerConfig
+from interlock.core.engine import Engine
 from interlock.engine.client import LocalEngine
 from interlock.errors import InterlockError
 from interlock.families import registry
 from interlock.families.base import ModelFamily
 from interlock.families.wire.render import PromptRenderer
 from interlock.metrics import Metrics
+from interlock.remote.vllm import VllmEngine
 from interlock.serving.configured import ConfiguredModel
 from interlock.serving.model import ServedModel
 from interlock.serving.registry import ModelRegistry
@@ -77,12 +79,20 @@ def _model(
         family=family,
         tokenizer=description.tokenizer,
         renderer=renderer,
-        engine=ReloadableEngine(lambda: LocalEngine(replace(config.engine, model=path), metrics)),
-        compile_pool=CompilePool(config.compile, description.tokenizer.special_tokens, metrics),
+        engine=ReloadableEngine(lambda: _engine(path, config, description, metrics)),
+        compile_pool=CompilePool(
+            replace(config.compile, guards=config.vllm is None), description.tokenizer.special_tokens, metrics
+        ),
         defaults=config.defaults,
     )
     service = GenerationService(model, metrics, config.http, config.load)
     return ConfiguredModel(service, model, description, store)
+
+
+def _engine(path: Path, config: ServerConfig, description: ModelDescription, metrics: Metrics) -> Engine:
+    if config.vllm is not None:
+        return VllmEngine(replace(config.vllm, tokenizer=path), description.tokenizer, metrics)
+    return LocalEngine(replace(config.engine, model=path), metrics)
 
 
 def _choose_family(name: str | None, description: ModelDescription) -> ModelFamily:

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from interlock.config import EngineConfig, FakeConfig
+from interlock.config import EngineConfig, FakeConfig, VllmConfig
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import Engine, EngineOutput, EngineRequest
 from interlock.core.sampling import SamplingParams
 from interlock.engine.client import LocalEngine
 from interlock.engine.fake import ScriptedEngine
 from interlock.errors import InterlockError
+from interlock.remote.vllm import VllmEngine
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
+from tests.fakes.vllm import FakeVllm, write_byte_tokenizer
 
 TOKENIZER = byte_tokenizer()
 STOP_ID = TOKENIZER.vocabulary.stop_ids[0]
@@ -52,9 +54,25 @@ def local_engine(folder: Path) -> LocalEngine:
     )
 
 
-@pytest.fixture(params=[scripted_engine, local_engine])
-async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Engine]:
-    engine: Engine = request.param(tmp_path)
+@pytest.fixture
+async def fake_vllm() -> AsyncIterator[FakeVllm]:
+    def say(body: dict[str, Any]) -> list[int]:
+        return [*TOKENIZER.encode(SAID.get(TOKENIZER.decode(body["token_ids"]), "")), STOP_ID]
+
+    server = FakeVllm(TOKENIZER, say)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture(params=[scripted_engine, local_engine, "vllm"])
+async def engine(request: pytest.FixtureRequest, tmp_path: Path, fake_vllm: FakeVllm) -> AsyncIterator[Engine]:
+    engine: Engine
+    if request.param == "vllm":
+        config = VllmConfig(urls=(fake_vllm.url,), tokenizer=write_byte_tokenizer(tmp_path, TOKENIZER))
+        engine = VllmEngine(config, TOKENIZER)
+    else:
+        engine = request.param(tmp_path)
     assert engine.phase == "starting"
     async with asyncio.timeout(LIMIT_S):
         await engine.start()

@@ -47,7 +47,7 @@ def main() -> None:
     if not isinstance(setup, Setup):
         raise SystemExit("a helper is started by its pool")
     sys.setrecursionlimit(_RECURSION_LIMIT)
-    trial = Trial(setup.special_tokens, setup.documents)
+    trial = Trial(setup.special_tokens, setup.documents, guards=setup.guards)
     trial.run(_WARM_UP)
     _limit_memory(setup.memory_bytes)
     _write(answers, Ready())

@@ -47,7 +47,7 @@ class CompilePool:
         self, config: CompileConfig, special_tokens: Mapping[str, int], metrics: Metrics | None = None
     ) -> None:
         self._config = config
-        self._setup = Setup(dict(special_tokens), config.memory_bytes, dict(config.documents))
+        self._setup = Setup(dict(special_tokens), config.memory_bytes, dict(config.documents), config.guards)
         self._metrics = metrics
         self._results = ResultCache(config.cache_entries, config.cache_bytes)
         self._in_flight: dict[str, asyncio.Task[LoweredConstraint]] = {}

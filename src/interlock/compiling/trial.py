@@ -32,9 +32,16 @@ from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 class Trial:
     """Lowering for one model. special_tokens: spelling to id, as in the model's vocabulary.
-    documents: schemas that references may name, by URI, as JSON text."""
+    documents: schemas that references may name, by URI, as JSON text. guards: the engine has them."""
 
-    def __init__(self, special_tokens: Mapping[str, int], documents: Mapping[str, str] = NO_DOCUMENTS) -> None:
+    def __init__(
+        self,
+        special_tokens: Mapping[str, int],
+        documents: Mapping[str, str] = NO_DOCUMENTS,
+        *,
+        guards: bool = True,
+    ) -> None:
+        self._guards = guards
         self._special_tokens = dict(special_tokens)
         self._texts = dict(documents)
         self._documents = load_documents(documents)
@@ -47,7 +54,8 @@ class Trial:
         Regexes and grammars are tried alone too: one that matches nothing shows only at its own start.
         """
         if documents:
-            return Trial(self._special_tokens, {**self._texts, **documents}).run(spec)
+            more = {**self._texts, **documents}
+            return Trial(self._special_tokens, more, guards=self._guards).run(spec)
         lowered = self._lower(spec)
         for node in dict.fromkeys(walk(spec.root)):
             if isinstance(node, Regex | Grammar):
@@ -64,8 +72,9 @@ class Trial:
     ) -> dict[str, Any]:
         """``schema_report`` of a spec whose root is a ``JsonValue``. documents: more of them, by URI."""
         assert isinstance(spec.root, JsonValue)
+        more = {**self._texts, **documents}
         return schema_report(
-            spec.root, self._check_provider, byte_tokenizer(), instances, {**self._texts, **documents}
+            spec.root, self._check_provider, byte_tokenizer(), instances, more, guards=self._guards
         )
 
     def is_valid(self, schema: str, document: str) -> bool | None:
@@ -89,7 +98,13 @@ class Trial:
             raise together(found)
 
     def _lower(self, spec: ConstraintSpec) -> LoweredConstraint:
-        return lower(spec, self._special_tokens, gbnf_to_lark=gbnf.to_lark, documents=self._documents)
+        return lower(
+            spec,
+            self._special_tokens,
+            gbnf_to_lark=gbnf.to_lark,
+            documents=self._documents,
+            guards=self._guards,
+        )
 
     def _compile(self, lowered: LoweredConstraint, node: Node) -> None:
         try:

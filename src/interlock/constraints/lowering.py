@@ -74,18 +74,19 @@ def lower(
     gbnf_to_lark: GrammarConverter | None = None,
     schema_grammar: SchemaLowering | None = None,
     documents: Mapping[str, Any] = MappingProxyType({}),
+    guards: bool = True,
 ) -> LoweredConstraint:
     """Lower ``spec`` for a vocabulary with these special tokens (spelling to id).
 
     gbnf_to_lark: converter for GBNF and EBNF; without one such grammars are refused.
-    documents: schemas that references may name, by URI.
+    documents: schemas that references may name, by URI. guards: the engine has them; without, what only they hold is refused.
     Raises ``InterlockError``: ``invalid_schema`` with the problems of all schemas, ``invalid_grammar``,
     ``constraint_too_complex``.
     """
     if spec.provider != "llguidance":
         raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
     try:
-        compile_json = schema_grammar or partial(schema.schema_grammar, documents=documents)
+        compile_json = schema_grammar or partial(schema.schema_grammar, documents=documents, guards=guards)
         return _Lowering(spec, special_tokens, gbnf_to_lark, compile_json, documents).run()
     except RecursionError:
         raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None

@@ -27,15 +27,19 @@ def schema_report(
     instances: Sequence[str] = (),
     documents: Mapping[str, str] = NO_DOCUMENTS,
     timed: Provider | None = None,
+    *,
+    guards: bool = True,
 ) -> dict[str, Any]:
     """JSON data: ``compiled`` and ``report``; where it compiled also sizes, times in ms, ``sample`` and ``instances``.
 
     provider: over ``tokenizer``, in which every byte is a token. timed: the provider whose compile is timed, if not
-    that one. documents: schemas that references may name, JSON text by URI. instances: JSON texts. A value in
+    that one. guards: the engine has them. documents: schemas that references may name, JSON text by URI. instances: JSON texts. A value in
     another syntax than JSON is looked at as JSON, but what only a guard holds is refused for it.
     Raises ``InterlockError`` for what is no JSON.
     """
-    options = value_options(value, guards=value.syntax == "json", documents=load_documents(documents))
+    options = value_options(
+        value, guards=guards and value.syntax == "json", documents=load_documents(documents)
+    )
     value = replace(value, syntax="json")
     begin = time.perf_counter()
     compiled = compile_value(value, "j", options)
@@ -45,7 +49,7 @@ def schema_report(
         return {"compiled": False, "report": rows}
     begin = time.perf_counter()
     try:
-        lowered = lower(ConstraintSpec(root=value), {}, documents=options.documents)
+        lowered = lower(ConstraintSpec(root=value), {}, documents=options.documents, guards=options.guards)
         (timed or provider).compile(lowered.grammar)
     except InterlockError as error:
         rows.append(_row(Problem(reason=error.message), "refused"))

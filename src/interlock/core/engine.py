@@ -26,6 +26,7 @@ class ThinkingBudget:
     reopen_ids: right after ``close_ids`` these open thinking again, and the same count goes on. Empty: it cannot.
     end_ids: each of them ends thinking for good, without ``close_ids``: what a call begins with, for models whose calls
         end it.
+    rest: what may follow ``close_ids``, for engines that cannot go on in the middle of the request's constraint.
     """
 
     max_tokens: int
@@ -33,6 +34,7 @@ class ThinkingBudget:
     open_ids: tuple[int, ...] = ()
     reopen_ids: tuple[int, ...] = ()
     end_ids: tuple[int, ...] = ()
+    rest: LoweredConstraint | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,16 @@ class Engine(Protocol):
     @property
     def max_context_tokens(self) -> int:
         """Most tokens of prompt plus output. Valid once the engine was ready."""
+        ...
+
+    @property
+    def continues_constraints(self) -> bool:
+        """It can go on in the middle of a constraint; where not, it needs ``ThinkingBudget.rest``."""
+        ...
+
+    def check(self, request: EngineRequest) -> None:
+        """Raises the ``InterlockError`` of a request that needs what this engine does not have. Called before any
+        response header is sent; cheap."""
         ...
 
     async def start(self) -> None:

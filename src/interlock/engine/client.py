@@ -87,6 +87,13 @@ class LocalEngine:
         """Process id of the worker, ``None`` between two."""
         return None if self._worker is None else self._worker.pid
 
+    @property
+    def continues_constraints(self) -> bool:
+        return True
+
+    def check(self, request: EngineRequest) -> None:
+        """There is nothing that it cannot do."""
+
     async def start(self) -> None:
         """Start the worker and return when it is ready. Raises ``InterlockError`` with what it said last."""
         if self._phase == "starting":

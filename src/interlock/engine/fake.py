@@ -56,6 +56,13 @@ class ScriptedEngine:
     def max_context_tokens(self) -> int:
         return self._context_tokens
 
+    @property
+    def continues_constraints(self) -> bool:
+        return True
+
+    def check(self, request: EngineRequest) -> None:
+        """There is nothing that it cannot do."""
+
     async def start(self) -> None:
         self._phase = "ready"
 

@@ -38,14 +38,16 @@ def resolve_constraint(
     thinking: Thinking,
     policy: JsonPolicy,
     defaults: GenerationDefaults,
+    resumed: bool = False,
 ) -> ConstraintSpec | None:
-    """``None`` for a free answer."""
+    """``None`` for a free answer. resumed: see ``constrain``."""
     return constrain(
         family,
         tools=tools,
         output_format=output_format,
         thinking=thinking,
         policy=resolve_policy(policy, defaults),
+        resumed=resumed,
     )
 
 

@@ -12,7 +12,8 @@ from interlock.families.wire.render import PromptRenderer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """context_tokens: most tokens of prompt plus output. longest_token: bytes of the longest token."""
+    """context_tokens: most tokens of prompt plus output. longest_token: bytes of the longest token.
+    continues_constraints: of its engine."""
 
     family: ModelFamily
     tokenizer: Tokenizer
@@ -20,3 +21,4 @@ class ModelProfile:
     defaults: GenerationDefaults
     context_tokens: int
     longest_token: int
+    continues_constraints: bool = True

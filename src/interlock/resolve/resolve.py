@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from interlock.core.constraint import ConstraintSpec
@@ -33,9 +34,9 @@ class Resolved:
 
     raw: the prompt was given as it is, and the answer is plain text.
     engine_request: complete but for its constraint, which is ``spec`` after lowering (``None``: a free
-    answer). bound: the whole answer is held to ``spec``, none of it is free text. thinking: where the prompt
-    leaves off. parser_mode: whether calls in the text are read, taken
-    out unread, or left alone. notes: what the caller should know.
+    answer). spec_after_thinking: where the engine needs ``ThinkingBudget.rest``, what that is lowered from.
+    bound: the whole answer is held to ``spec``, none of it is free text. thinking: where the prompt leaves off.
+    parser_mode: whether calls in the text are read, taken out unread, or left alone. notes: what the caller should know.
     """
 
     engine_request: EngineRequest
@@ -50,6 +51,7 @@ class Resolved:
     include_reasoning: bool
     notes: tuple[str, ...]
     raw: bool = False
+    spec_after_thinking: ConstraintSpec | None = None
 
 
 def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
@@ -72,7 +74,8 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     )
     prompt = model.renderer.render(messages, tools.effective_tools, reasoning, template_kwargs)
     engine_request = _engine_request(request, decoding, prompt.ids, model)
-    spec = resolve_constraint(
+    constraint_of_turn = partial(
+        resolve_constraint,
         family,
         tools=tools,
         output_format=output_format,
@@ -80,6 +83,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         policy=request.json_policy,
         defaults=defaults,
     )
+    spec = constraint_of_turn()
     bound = spec is not None and (tools.call_required or not isinstance(output_format, TextFormat))
     budget, notes = resolve_thinking_budget(
         reasoning.budget,
@@ -91,9 +95,11 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         max_tokens=engine_request.max_tokens,
         cap=defaults.max_thinking_tokens,
     )
+    needs_rest = budget is not None and not model.continues_constraints
     return Resolved(
         engine_request=replace(engine_request, thinking=budget, report_accepting=bound and bool(stop)),
         spec=spec,
+        spec_after_thinking=constraint_of_turn(resumed=True) if needs_rest else None,
         constraint_kind=constraint_kind(tools, output_format),
         bound=bound,
         tools=tools,

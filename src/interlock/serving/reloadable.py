@@ -28,6 +28,13 @@ class ReloadableEngine:
         """Known from the first start on."""
         return self._max_context_tokens
 
+    @property
+    def continues_constraints(self) -> bool:
+        return self._engine is None or self._engine.continues_constraints
+
+    def check(self, request: EngineRequest) -> None:
+        self._loaded().check(request)
+
     async def start(self) -> None:
         if self._engine is not None:
             await self._engine.start()

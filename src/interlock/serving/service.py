@@ -11,7 +11,7 @@ from typing import Any
 from interlock import log
 from interlock.config import LOAD_AT_START, HttpConfig, LoadConfig
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
-from interlock.core.engine import EngineStats
+from interlock.core.engine import EngineRequest, EngineStats
 from interlock.core.request import GenerateRequest
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
@@ -68,9 +68,10 @@ class GenerationService:
                 await self.lifecycle.wake()
                 resolved = await self._resolve(request)
                 compile_s, cache_hit, constraint = await self._prepare(resolved.spec)
+                engine_request = await self._engine_request(resolved, constraint)
             generation = Generation(
                 engine=self._model.engine,
-                request=replace(resolved.engine_request, constraint=constraint),
+                request=engine_request,
                 processor=model.reader.processor(resolved),
                 ticket=ticket,
                 clock=clock,
@@ -150,6 +151,16 @@ class GenerationService:
         lowering = await self._model.compile_pool.lower(spec)
         await self._model.engine.prepare(lowering.constraint)
         return time.perf_counter() - started, lowering.is_cached, lowering.constraint
+
+    async def _engine_request(self, resolved: Resolved, constraint: LoweredConstraint | None) -> EngineRequest:
+        """Complete, and known to be one that the engine can answer."""
+        request, thinking = resolved.engine_request, resolved.engine_request.thinking
+        if thinking is not None and resolved.spec_after_thinking is not None:
+            _, _, rest = await self._prepare(resolved.spec_after_thinking)
+            thinking = replace(thinking, rest=rest)
+        request = replace(request, constraint=constraint, thinking=thinking)
+        self._model.engine.check(request)
+        return request
 
     def _relaxed(self, spec: ConstraintSpec | None) -> RelaxedAnswer | None:
         schemas = relaxed_schemas(spec)

@@ -131,3 +131,17 @@ def test_results_are_bounded_by_bytes_and_by_number() -> None:
     assert results.get("e") == REFUSED
     assert len(results) == 2
     assert results.num_bytes < 3_000
+
+
+def test_without_guards_what_only_they_hold_is_refused_with_its_place():
+    spec = ConstraintSpec(root=JsonValue('{"type": "array", "items": {"type": "string"}, "uniqueItems": true}'))
+    assert Trial({}).run(spec).guards
+    with pytest.raises(InterlockError) as refused:
+        Trial({}, guards=False).run(spec)
+    assert (refused.value.problems[0].keyword, refused.value.problems[0].pointer) == (
+        "uniqueItems",
+        "/uniqueItems",
+    )
+    report = Trial({}, guards=False).check(spec, (), {})
+    assert not report["compiled"]
+    assert Trial({}).check(spec, (), {})["compiled"]

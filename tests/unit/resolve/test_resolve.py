@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from interlock.config import GenerationDefaults
-from interlock.core.constraint import Choice, JsonValue, Node
+from interlock.core.constraint import Choice, JsonValue, Node, Sequence, Text
 from interlock.core.messages import Message
 from interlock.core.output_format import ChoiceFormat, JsonSchemaFormat
 from interlock.core.request import GenerateRequest, JsonPolicy, ReasoningOptions
@@ -235,3 +235,19 @@ def test_a_context_refusal_has_the_numbers():
 
 def test_reasoning_can_be_kept_from_the_client():
     assert not resolved(reasoning=ReasoningOptions(include=False)).include_reasoning
+
+
+def test_what_follows_closed_thinking_is_a_constraint_of_its_own_where_the_engine_needs_one():
+    splitting = replace(profile(), continues_constraints=False)
+    asked = GenerateRequest(
+        request_id="r", model="m", messages=(USER,), output_format=ChoiceFormat(choices=("a",))
+    )
+    resolved = resolve(asked, splitting)
+    assert resolved.engine_request.thinking is not None
+    assert resolved.spec_after_thinking is not None
+    assert resolved.spec_after_thinking.root == Sequence(
+        (Text("\n\n"), Choice(("a",), "structured_outputs.choice"))
+    )
+    assert resolve(asked, profile()).spec_after_thinking is None
+    free = GenerateRequest(request_id="r", model="m", messages=(USER,))
+    assert resolve(free, splitting).spec_after_thinking is None

@@ -57,14 +57,15 @@ def schema_grammar(
     options: SchemaOptions | None = None,
     lowering: LoweringFactory | None = None,
     documents: Mapping[str, Any] = MappingProxyType({}),
+    guards: bool = True,
 ) -> SchemaGrammar:
     """The grammar of one ``JsonValue``. lowering: for another syntax than JSON, see ``arguments.py``.
-    documents: schemas that references may name, by URI.
+    documents: schemas that references may name, by URI. guards: there are some, where the value is JSON.
 
     Raises ``InterlockError`` ``invalid_schema`` with every problem.
     """
     options = options or value_options(
-        value, guards=lowering is None, documents=documents
+        value, guards=guards and lowering is None, documents=documents
     )  # a guard reads JSON
     compiled = compile_value(value, prefix, options, lowering)
     if compiled.problems:

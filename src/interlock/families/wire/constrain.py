@@ -66,8 +66,10 @@ def constrain(
     output_format: OutputFormat,
     thinking: Thinking,
     policy: ConstrainPolicy = ConstrainPolicy(),
+    resumed: bool = False,
 ) -> ConstraintSpec | None:
-    """The constraint of the turn; ``None`` where it is free.
+    """The constraint of the turn; ``None`` where it is free. resumed: of what follows the marker that closes its
+    thinking.
 
     With an answer format, calls are part of the grammar even if the tools themselves are not constrained:
     then a call is any declared name with any object.
@@ -78,7 +80,7 @@ def constrain(
     is_free = isinstance(output_format, TextFormat)
     if is_free and not (callable_tools and tools.constrained):
         return None
-    turn = _Turn(family, thinking)
+    turn = _Turn(family, thinking, resumed)
     calls = _calls(family, tools, callable_tools, policy) if callable_tools else []
     if calls and tools.call_required:
         bodies = [turn.calls(node) for node in calls]
@@ -111,6 +113,7 @@ class _Turn:
 
     family: ModelFamily
     thinking: Thinking
+    resumed: bool
 
     # thinking
 
@@ -120,6 +123,8 @@ class _Turn:
         if format_ is None or self.thinking in ("none", "closed"):
             return [()]
         resume = (Marker(format_.resume),) if format_.resume else ()
+        if self.resumed:
+            return [(*resume, *space)]
         block = (self._thoughts(format_), Marker(format_.close), *resume, *space)
         return [block] if self.thinking == "open" else [(Marker(format_.open), *block), ()]
 
@@ -127,6 +132,8 @@ class _Turn:
         """For families where a call's opener ends thinking."""
         format_ = self.family.reasoning
         if format_ is None or not format_.closed_by_tool_call or self.thinking in ("none", "closed"):
+            return []
+        if self.resumed:
             return []
         opened: tuple[Node, ...] = (Marker(format_.open),) if self.thinking == "optional" else ()
         return [sequence(*opened, self._thoughts(format_), calls)]

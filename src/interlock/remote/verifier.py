@@ -1,0 +1,203 @@
+"""The verifier, seen from the engine: every token of a constrained answer is checked before it is passed on.
+
+vLLM enforces the grammar, with its own build of the grammar engine and its own limits: where its matcher fails it ends
+the answer as if the grammar had ended. A second matcher, of ours and in a process of its own, notices. It also knows
+what vLLM does not tell: whether an answer may end where it was cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from interlock import log
+from interlock.core.constraint import LoweredConstraint
+from interlock.errors import InterlockError
+from interlock.remote.verifier_messages import (
+    HEADER,
+    Close,
+    Compile,
+    Compiled,
+    Follow,
+    Followed,
+    FromVerifier,
+    Open,
+    Ready,
+    Setup,
+    ToVerifier,
+    decode_from_verifier,
+    frame,
+)
+
+_log = log.get(__name__)
+
+_START_S = 120.0
+
+_Maker = Callable[[int], ToVerifier]
+
+
+class Verifier:
+    """model: what the tokenizer is read from. A process that dies is started again; the sequences are followed anew."""
+
+    def __init__(self, model: Path) -> None:
+        self._model = model
+        self._numbers = itertools.count(1)
+        self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting: dict[int, asyncio.Future[Compiled | Followed]] = {}
+        self._starting = asyncio.Lock()
+        self.life = 0  # counts the processes
+
+    async def start(self) -> None:
+        """Raises ``InterlockError``."""
+        async with self._starting:
+            if self._process is not None:
+                return
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "interlock.remote.verifier_process"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+            )
+            try:
+                async with asyncio.timeout(_START_S):
+                    _write(process, Setup(str(self._model)))
+                    if not isinstance(await _read(process), Ready):
+                        raise InterlockError("internal_error", "the verifier did not start")
+            except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
+                await _end(process)
+                raise InterlockError("internal_error", "the verifier did not start") from None
+            except BaseException:
+                await _end(process)
+                raise
+            self._process, self.life = process, self.life + 1
+            self._reading = asyncio.create_task(self._read_answers(process))
+
+    async def stop(self) -> None:
+        """Idempotent."""
+        process, self._process = self._process, None
+        if process is not None:
+            await _end(process)
+        if self._reading is not None:
+            await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def compile(self, constraint: LoweredConstraint) -> None:
+        """Raises the ``InterlockError`` of a constraint that does not compile."""
+        await self.start()
+        answer = await self._ask(lambda ticket: Compile(ticket, constraint))
+        assert isinstance(answer, Compiled)
+        if answer.code:
+            raise InterlockError(answer.code, answer.message)
+
+    def follower(self, constraint: LoweredConstraint) -> Follower:
+        """At the start of one sequence."""
+        return Follower(self, next(self._numbers), constraint)
+
+    async def ask(self, sequence: int, token_ids: Sequence[int], *, only_try: bool) -> Followed:
+        """Raises ``worker_died`` where the process ended meanwhile."""
+        answer = await self._ask(lambda ticket: Follow(ticket, sequence, tuple(token_ids), only_try))
+        assert isinstance(answer, Followed)
+        return answer
+
+    def tell(self, message: Open | Close) -> None:
+        """Say what has no answer; nothing happens where there is no process."""
+        if self._process is not None:
+            _write(self._process, message)
+
+    async def _ask(self, make: _Maker) -> Compiled | Followed:
+        if self._process is None:
+            raise _died()
+        ticket = next(self._numbers)
+        future: asyncio.Future[Compiled | Followed] = asyncio.get_running_loop().create_future()
+        self._waiting[ticket] = future
+        try:
+            _write(self._process, make(ticket))
+            return await future
+        finally:
+            del self._waiting[ticket]
+
+    async def _read_answers(self, process: asyncio.subprocess.Process) -> None:
+        try:
+            while True:
+                answer = await _read(process)
+                waiting = None if isinstance(answer, Ready) else self._waiting.get(answer.ticket)
+                if waiting is not None and not waiting.done() and not isinstance(answer, Ready):
+                    waiting.set_result(answer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            if self._process is process:
+                _log.error("the verifier ended; the next request starts another one")
+                self._process = None
+            await process.wait()
+            for future in self._waiting.values():
+                if not future.done():
+                    future.set_exception(_died())
+
+
+class Follower:
+    """One sequence in the verifier."""
+
+    def __init__(self, verifier: Verifier, number: int, constraint: LoweredConstraint) -> None:
+        self._verifier = verifier
+        self._number = number
+        self._constraint = constraint
+        self._life = 0
+        self._taken: list[int] = []
+        self.is_accepting = False
+
+    async def take(self, token_ids: Sequence[int]) -> None:
+        """Raises ``matcher_failed`` where the constraint does not allow them."""
+        answer = await self._ask(token_ids, only_try=False)
+        if answer.num_taken < len(token_ids):
+            raise InterlockError("matcher_failed", f"vLLM's answer breaks its constraint: {answer.error}")
+        self._taken += token_ids
+        self.is_accepting = answer.is_accepting
+
+    async def would_take(self, token_ids: Sequence[int]) -> bool:
+        """Whether ``take`` would take them."""
+        return (await self._ask(token_ids, only_try=True)).num_taken == len(token_ids)
+
+    def close(self) -> None:
+        self._verifier.tell(Close(self._number))
+
+    async def _ask(self, token_ids: Sequence[int], *, only_try: bool) -> Followed:
+        for _ in range(2):
+            try:
+                await self._open()
+                return await self._verifier.ask(self._number, token_ids, only_try=only_try)
+            except InterlockError as error:
+                if error.code != "worker_died":
+                    raise
+        raise _died()
+
+    async def _open(self) -> None:
+        await self._verifier.start()
+        if self._life != self._verifier.life:
+            self._life = self._verifier.life
+            self._verifier.tell(Open(self._number, self._constraint))
+            if self._taken:
+                await self._verifier.ask(self._number, self._taken, only_try=False)
+
+
+def _died() -> InterlockError:
+    return InterlockError("worker_died", "the verifier stopped while this request ran")
+
+
+def _write(process: asyncio.subprocess.Process, message: ToVerifier) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(ConnectionError, RuntimeError):  # the reader notices that it ended
+        process.stdin.write(frame(message))
+
+
+async def _read(process: asyncio.subprocess.Process) -> FromVerifier:
+    assert process.stdout is not None
+    header = await process.stdout.readexactly(HEADER.size)
+    return decode_from_verifier(await process.stdout.readexactly(HEADER.unpack(header)[0]))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
