@@ -54,6 +54,7 @@ class VllmEngine:
         self._prepared: OrderedDict[str, InterlockError | None] = OrderedDict()
         self._totals = EngineStats()
         self._max_context_tokens = 0
+        self._num_lost_told = 0
 
     @property
     def phase(self) -> EnginePhase:
@@ -197,8 +198,10 @@ class VllmEngine:
             self._phase = "restarting"
         elif self._phase == "restarting" and self._replicas.up:
             self._phase = "ready"
+        lost = self._replicas.num_lost - self._num_lost_told
+        self._num_lost_told += lost
         if self._metrics is not None:
-            self._metrics.worker_restarts.inc()
+            self._metrics.worker_restarts.inc(lost)
 
     def _count(self, output: EngineOutput) -> None:
         ended = output.finish_reason is not None
