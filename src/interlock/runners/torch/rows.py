@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interlock.constraints.bitmask import Mask, any_allowed
+from interlock.core.sampling import SamplingParams
 from interlock.runners.torch.abi import NO_DRAFT, NO_TOKEN_ALLOWED, NOT_REACHED, SAMPLING_FAILED, RowMode
 from interlock.runners.torch.arena import HostArray
 from interlock.runners.torch.packing import power_of_two
 from interlock.sampling.base import Choice, SamplingRow
 from interlock.sampling.select import GREEDY_BELOW, UNREACHED
 
+_PENALTIES = ("frequency_penalty", "presence_penalty", "repetition_penalty")
+_ON_DEVICE = {"temperature", "top_p", "top_k", "min_p", "seed", "logit_bias", *_PENALTIES}
 _CHOICES = {
     NOT_REACHED: UNREACHED,
     NO_TOKEN_ALLOWED: Choice(token_id=-1, error="no_token_allowed"),
@@ -109,7 +113,13 @@ def _mode(row: SamplingRow) -> int:
 
 def _is_hosts(row: SamplingRow, host_modes: int) -> bool:
     """Log probabilities and traces are made from the logits, on the host."""
-    return row.params.logprobs is not None or row.trace or bool(host_modes)
+    return row.trace or bool(host_modes) or not _is_known(row.params)
+
+
+@lru_cache(maxsize=4096)
+def _is_known(params: SamplingParams) -> bool:
+    """Nothing is asked for but what the device does, so that no parameter is ever passed over."""
+    return all(getattr(params, one.name) == one.default for one in fields(params) if one.name not in _ON_DEVICE)
 
 
 def _draft(row: SamplingRow) -> int:

@@ -257,6 +257,14 @@ def test_rows_that_do_not_fit_together_are_refused():
         on_device(selector(), np.zeros((1, 8), np.float32), [row])
 
 
+def test_a_parameter_that_the_device_does_not_know_is_the_hosts():
+    rng = np.random.default_rng(4)
+    rows = [random_row(rng, {"temperature": 1.0, **more}) for more in ({"typical_p": 0.5}, {}, {"logprobs": 0})]
+    logits = random_logits(rng, 3)
+    assert selector().prepare(rows).plan.on_host == [[0], [2]]
+    assert on_device(selector(), logits, rows) == select_rows(logits, rows)
+
+
 HOSTS = {"cpu": [[0], [3]], "mps": [[0], [1], [3]], "cuda": [[3]]}
 
 
