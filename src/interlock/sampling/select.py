@@ -48,13 +48,14 @@ def select(logits: Logits, row: SamplingRow) -> Choice:
         if best is not None:
             return Choice(token_id=best)
     candidates = masked(values, row.mask)
-    error = _unusable(candidates.values, is_masked=row.mask is not None)
+    top = candidates.values.max(initial=-np.inf)
+    error = _unusable(top, is_masked=row.mask is not None)
     if error is not None:
         return Choice(token_id=-1, error=error)
     if greedy:
         index = int(candidates.values.argmax())
     else:
-        index = _sample(candidates.values, row.params, uniform(row.params.seed, row.position))
+        index = _sample(candidates.values, top, row.params, uniform(row.params.seed, row.position))
     return _choice(candidates, index, values, row)
 
 
@@ -84,8 +85,8 @@ def _unmasked_argmax(values: Logits, row: SamplingRow) -> int | None:
     return best
 
 
-def _unusable(values: Logits, *, is_masked: bool) -> str | None:
-    top = values.max() if values.size else np.float32(-np.inf)
+def _unusable(top: np.float32, *, is_masked: bool) -> str | None:
+    """Why there is no choice from values of which ``top`` is the largest, NaN where one is."""
     if np.isnan(top) or top == np.inf:
         return "sampling_failed"
     if top == -np.inf:
@@ -93,10 +94,9 @@ def _unusable(values: Logits, *, is_masked: bool) -> str | None:
     return None
 
 
-def _sample(values: Logits, params: SamplingParams, point: float) -> int:
-    """Index of the candidate that ``point`` in [0, 1) falls on. The exponential of a whole row is most of the time
+def _sample(values: Logits, top: np.float32, params: SamplingParams, point: float) -> int:
+    """Index of the candidate that ``point`` in [0, 1) falls on. top: the largest of ``values``. The exponential of a whole row is most of the time
     of a selection, so it is taken only of what the cuts may leave."""
-    top = values.max()
     within = preselected(values, top, params)
     if within is not None:
         values = values[within]

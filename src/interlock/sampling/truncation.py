@@ -15,12 +15,13 @@ from interlock.core.sampling import SamplingParams
 from interlock.sampling.candidates import Logits
 
 Indices = NDArray[np.int64]
+Values = NDArray[np.floating]
 
 _BLOCK = 64
 # Added to the depth of min-p: far more than rounding moves the logarithm of a weight.
 _SLACK = 0.01
-# Weights relative to the largest; the nucleus is looked for above each in turn before all are sorted.
-_NUCLEUS_FLOORS = (1e-2, 1e-4)
+# Relative to the largest weight: the nucleus of most rows lies above.
+_NUCLEUS_FLOOR = np.float32(1e-4)
 
 
 def truncated(weights: Logits, params: SamplingParams) -> Indices | None:
@@ -79,15 +80,18 @@ def _at_least_bound(values: Logits, count: int) -> Indices | None:
 def _nucleus(weights: Logits, top_p: float) -> Indices:
     """The smallest set of most probable candidates whose mass reaches ``top_p``; at least one."""
     wanted = top_p * float(weights.sum(dtype=np.float64))
-    for floor in _NUCLEUS_FLOORS:
-        index = np.flatnonzero(weights >= np.float32(floor))
-        if weights[index].sum(dtype=np.float64) > wanted:
-            return _head(weights, index, wanted)
-    return _head(weights, np.arange(weights.size), wanted)
+    index = np.flatnonzero(weights >= _NUCLEUS_FLOOR)
+    likely = weights[index]
+    if likely.sum(dtype=np.float64) >= wanted:
+        return index[_heaviest(likely, wanted)]
+    return _heaviest(weights, wanted)
 
 
-def _head(weights: Logits, index: Indices, wanted: float) -> Indices:
-    return np.sort(_reaching(index[_ranked(weights[index])], weights, wanted))
+def _heaviest(weights: Logits, wanted: float) -> Indices:
+    """The fewest largest whose sum reaches ``wanted``; all where it does not."""
+    keys = -weights
+    ranked = np.sort(keys)  # of values alone: a fraction of what ranking the indices takes
+    return _until(keys, ranked, -ranked, wanted)
 
 
 def _typical(weights: Logits, typical_p: float) -> Indices:
@@ -97,14 +101,24 @@ def _typical(weights: Logits, typical_p: float) -> Indices:
     shares = weights[positive].astype(np.float64)
     shares /= shares.sum()
     surprise = -np.log(shares)
-    ranked = np.argsort(np.abs(surprise - float(shares @ surprise)), kind="stable")
-    return np.sort(positive[_reaching(ranked, shares, typical_p)])
+    keys = np.abs(surprise - float((shares * surprise).sum()))
+    order = np.argsort(keys)
+    return positive[_until(keys, keys[order], shares[order], typical_p)]
 
 
-def _reaching(ranked: Indices, masses: NDArray[np.floating], wanted: float) -> Indices:
-    """The first of ``ranked`` whose masses together reach ``wanted``; all where they do not."""
-    mass = np.cumsum(masses[ranked], dtype=np.float64)
-    return ranked[: int(np.searchsorted(mass, wanted)) + 1]
+def _until(keys: Values, ranked_keys: Values, ranked_masses: Values, wanted: float) -> Indices:
+    """Indices, ascending, of the smallest keys, ties by index, down to the one with which the mass reaches ``wanted``.
+
+    ranked_keys: ``keys`` in ascending order. ranked_masses: the mass of each in that order.
+    """
+    reached = np.cumsum(ranked_masses, dtype=np.float64)
+    count = min(int(np.searchsorted(reached, wanted)) + 1, keys.size)
+    last = ranked_keys[count - 1]
+    index = np.flatnonzero(keys <= last)
+    num_extra = index.size - count
+    if num_extra:
+        index = np.delete(index, np.flatnonzero(keys[index] == last)[-num_extra:])
+    return index
 
 
 def _ranked(values: Logits) -> Indices:

@@ -21,6 +21,8 @@ CUTS: dict[str, dict[str, Any]] = {
     "top-k and top-p": {"top_k": 50, "top_p": 0.9},
     "top-k and min-p": {"top_k": 1000, "min_p": 0.02},
     "top-p and min-p": {"top_p": 0.98, "min_p": 0.02},
+    "typical-p": {"typical_p": 0.9},
+    "top-p and typical-p": {"top_p": 0.95, "typical_p": 0.5},
 }
 
 
@@ -35,8 +37,17 @@ def plain(logits: np.ndarray, allowed: np.ndarray, params: SamplingParams, point
     if params.top_p < 1:
         order = order[: int(np.searchsorted(mass, params.top_p * mass[-1])) + 1]
     kept = np.sort(order[weights[order] >= np.float32(params.min_p)])
+    if params.typical_p < 1:
+        kept = typical(kept, weights[kept].astype(np.float64), params.typical_p)
     mass = np.cumsum(weights[kept], dtype=np.float64)
     return int(kept[np.searchsorted(mass, point * mass[-1], side="right")])
+
+
+def typical(ids: np.ndarray, masses: np.ndarray, typical_p: float) -> np.ndarray:
+    ids, masses = ids[masses > 0], masses[masses > 0] / masses.sum()
+    surprise = -np.log(masses)
+    order = np.argsort(np.abs(surprise - (masses * surprise).sum()), kind="stable")
+    return np.sort(ids[order[: int(np.searchsorted(np.cumsum(masses[order]), typical_p)) + 1]])
 
 
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.2])
@@ -52,3 +63,16 @@ def test_a_part_of_the_row_gives_the_choice_of_the_whole_row(vocab_size, cut, sh
             params=params, position=seed, vocab_size=vocab_size, mask=None if share == 1.0 else pack(allowed)
         )
         assert select(logits, row).token_id == plain(logits, allowed, params, uniform(seed, seed))
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("top_p", [0.5, 0.9, 0.999])
+def test_a_flat_row_gives_the_choice_of_the_whole_row(top_p, spread):
+    """Most of the vocabulary is in the nucleus, and rounded logits are equal to many others."""
+    rng = np.random.default_rng(5)
+    for seed in range(3):
+        logits = np.round(spread * rng.standard_normal(49_152), 1).astype(np.float32)
+        params = SamplingParams(temperature=1.5, seed=seed, top_p=top_p)
+        row = SamplingRow(params=params, position=seed, vocab_size=logits.size)
+        expected = plain(logits, np.ones(logits.size, dtype=np.bool_), params, uniform(seed, seed))
+        assert select(logits, row).token_id == expected
