@@ -87,6 +87,8 @@ class EngineConfig:
         0 lets every request run to its end.
     max_worker_deaths: a request that was in flight in this many deaths of a worker is not resumed again: it may
         be what kills them. 1 resumes nothing.
+    worker_hang_s: a worker that does not answer, or has work and computes no step, for so many seconds is ended and
+        started again; 0 for never. Longer than the longest step, which on a slow machine is a long prompt's.
     forced_tokens: what a grammar forces is not sampled. speculative: guess tokens ahead, ``None`` for not."""
 
     model: Path
@@ -99,6 +101,7 @@ class EngineConfig:
     prefix_cache: bool = True
     fairness_tokens: int = 512
     max_worker_deaths: int = 2
+    worker_hang_s: float = 300.0
     grammar_cache_bytes: int = 256 * 1024 * 1024
     grammar_compile_s: float = 10.0
     mask_threads: int = 0

@@ -146,6 +146,13 @@ ENGINE = (
         type=click.IntRange(1),
         help="Worker deaths that a request may be in flight in until it is not resumed again.",
     ),
+    click.option(
+        "--worker-hang-s",
+        default=300.0,
+        show_default=True,
+        type=click.FloatRange(0),
+        help="Seconds without progress until a worker is ended and started again; 0: never.",
+    ),
     THREADS,
     click.option("--gpu-layers", default=0, show_default=True, help="Layers on the GPU; -1: all."),
     click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from interlock import log
@@ -30,6 +31,7 @@ from interlock.engine.ipc.messages import (
 from interlock.engine.restarts import RestartPolicy
 from interlock.engine.resumption import Resumption
 from interlock.engine.streams import Questions, Stream, Streams
+from interlock.engine.watchdog import Watchdog
 from interlock.engine.worker_process import WORKER_MODULE, WorkerProcess
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
@@ -150,10 +152,8 @@ class LocalEngine:
         """The worker's counters; zeros, but for ``restarts``, while there is no worker that answers."""
         stats = EngineStats()
         if self._phase == "ready":
-            ticket, answer = self._asking_stats.ask()
-            self._send(StatsQuery(ticket))
             try:
-                stats = await answer
+                stats = await self._worker_stats()
             except InterlockError:
                 _log.debug("the worker ended before it answered")
         return replace(stats, restarts=self._restarts)
@@ -169,6 +169,12 @@ class LocalEngine:
         if not self._supervisor.done():
             self._supervisor.cancel()
         await asyncio.gather(self._supervisor, return_exceptions=True)
+
+    async def _worker_stats(self) -> EngineStats:
+        """Raises ``InterlockError`` where the worker ends before it has answered."""
+        ticket, answer = self._asking_stats.ask()
+        self._send(StatsQuery(ticket))
+        return await answer
 
     # ---- requests
 
@@ -266,6 +272,7 @@ class LocalEngine:
         """Handle what the worker says until it has ended, or has to be."""
         reading = asyncio.create_task(self._read(worker))
         exiting = asyncio.create_task(worker.wait())
+        guarding = asyncio.create_task(self._guard(worker))
         try:
             await asyncio.wait({reading, exiting}, return_when=asyncio.FIRST_COMPLETED)
             if not exiting.done():  # it said its last word, or something that is none
@@ -276,7 +283,25 @@ class LocalEngine:
         finally:
             reading.cancel()
             exiting.cancel()
-            await asyncio.gather(reading, exiting, return_exceptions=True)
+            guarding.cancel()
+            await asyncio.gather(reading, exiting, guarding, return_exceptions=True)
+
+    async def _guard(self, worker: WorkerProcess) -> None:
+        """End the worker when it hangs; what it was working on then goes on in the next one."""
+        hang_s = self._config.worker_hang_s
+        if hang_s == 0:
+            return
+        watchdog = Watchdog(hang_s, time.monotonic())
+        while not watchdog.has_hung(time.monotonic()):
+            await asyncio.sleep(watchdog.interval_s)
+            if self._phase != "ready":
+                watchdog.not_watching(time.monotonic())
+                continue
+            with suppress(TimeoutError, InterlockError):
+                async with asyncio.timeout(watchdog.interval_s):
+                    watchdog.saw(await self._worker_stats(), time.monotonic())
+        _log.error("the model worker made no progress for %g s and is ended", hang_s)
+        worker.kill()
 
     def _ended(self, worker: WorkerProcess, reading: asyncio.Task[str], exiting: asyncio.Task[int]) -> _Ended:
         """Why the worker ended. One that never was ready would fail again."""

@@ -81,8 +81,13 @@ class WorkerProcess:
         sending.add_done_callback(self._on_sent)
 
     def _on_sent(self, sending: asyncio.Future[Any]) -> None:
-        if not sending.cancelled() and isinstance(sending.exception(), zmq.Again) and self._process is not None:
+        if not sending.cancelled() and isinstance(sending.exception(), zmq.Again):
             _log.error("the model worker takes no messages and is ended")
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process at once; ``wait`` tells when it has gone."""
+        if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill()
 
@@ -98,8 +103,7 @@ class WorkerProcess:
         """End the process if it still runs, and free everything."""
         try:
             if self._process is not None:
-                with suppress(ProcessLookupError):
-                    self._process.kill()
+                self.kill()
                 await self.wait()
                 assert self._process.stdin is not None
                 self._process.stdin.close()
