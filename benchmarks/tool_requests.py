@@ -63,6 +63,16 @@ def _request(question: dict[str, Any], description: ModelDescription, max_tokens
     )
 
 
+def all_functions() -> list[dict[str, Any]]:
+    """Every different function of all parts of the leaderboard."""
+    functions = {}
+    for path in sorted(QUESTIONS.parent.glob("*.xz")):
+        with lzma.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                functions |= {json.dumps(function): function for function in json.loads(line)["function"]}
+    return list(functions.values())
+
+
 def tool_of(function: dict[str, Any]) -> Tool:
     return Tool(
         name=function["name"].replace(".", "_"),
