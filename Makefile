@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check dist format clean
+.PHONY: help demo test test-torch check dist format clean
 
 help:
 	@echo "make demo    install, start the server on the embedded model, send a tool call and a schema"
 	@echo "make test    install, then lint, types, layers and all tests"
+	@echo "make test-torch  install torch too (2 GB), then the tests that need it"
 	@echo "make check   lint, types and layers only"
 	@echo "make dist    build the wheel and the source distribution into dist/"
 	@echo "make format  rewrite the sources in the project's format"
@@ -41,6 +42,10 @@ check: $(VENV)/.installed-dev
 
 test: check
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+test-torch: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
+	$(BIN)/python -m pytest -k torch tests/unit/runners tests/contract tests/equivalence tests/process/test_torch_server.py
 
 dist: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling

@@ -36,12 +36,13 @@ class LlamaCppConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TorchConfig:
     """device: a torch device; ``auto`` is an accelerator where there is one. dtype: ``auto`` is float32 on CPUs, else
-    the model's own. threads: of CPUs, 0 means physical cores. static_shapes: decode steps in few fixed shapes, on CUDA
-    replayed as graphs; ``None``: on CUDA only. compile: run decode steps through ``torch.compile``."""
+    the model's own. threads, sharers: of CPUs, as in ``LlamaCppConfig``. static_shapes: decode steps in few fixed
+    shapes, on CUDA replayed as graphs; ``None``: on CUDA only. compile: run decode steps through ``torch.compile``."""
 
     device: str = "auto"
     dtype: TorchDtype = "auto"
     threads: int = 0
+    sharers: int = 1
     static_shapes: bool | None = None
     compile: bool = False
 

@@ -49,7 +49,8 @@ def compose(config: ServerConfig) -> tuple[FastAPI, ModelRegistry]:
     metrics, store = Metrics(), SettingsStore(config.settings)
     names = [(config.served_name, config.engine.model), *config.more_models]
     llama_cpp = replace(config.engine.llama_cpp, sharers=len(names))
-    config = replace(config, engine=replace(config.engine, llama_cpp=llama_cpp))
+    torch = replace(config.engine.torch, sharers=len(names))
+    config = replace(config, engine=replace(config.engine, llama_cpp=llama_cpp, torch=torch))
     models = ModelRegistry([_model(name, path, config, metrics, store) for name, path in names])
     app = build_app(
         models,

@@ -14,7 +14,7 @@ from rich.console import Console
 from interlock import env, launch, log
 from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
 from interlock.cli.shared import API_KEY, EXISTING_FILE, FILE, MAX_TOKENS_HELP, THREADS
-from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
+from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig, TorchConfig
 from interlock.provision.progress import TerminalProgress
 from interlock.provision.resolve import resolve_model
 
@@ -104,7 +104,12 @@ def _server(model: str, threads: int, console: Console) -> Iterator[str]:
     server = launch.BackgroundServer(
         ServerConfig(
             served_name=model,
-            engine=EngineConfig(model=path, slots=1, llama_cpp=LlamaCppConfig(threads=threads)),
+            engine=EngineConfig(
+                model=path,
+                slots=1,
+                llama_cpp=LlamaCppConfig(threads=threads),
+                torch=TorchConfig(threads=threads),
+            ),
             http=HttpConfig(port=0),
         )
     )

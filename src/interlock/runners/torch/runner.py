@@ -38,7 +38,7 @@ class TorchRunner:
 
     def __init__(self, config: EngineConfig, *, max_default_context_tokens: int) -> None:
         """Raises ``InterlockError`` where the model cannot be loaded."""
-        torch.set_num_threads(config.torch.threads or default_threads())
+        torch.set_num_threads(config.torch.threads or default_threads(config.torch.sharers))
         model = load_model(config, max_default_context_tokens)
         self._info = _info(config, model)
         self._table = SlotTable(
