@@ -62,10 +62,23 @@ def of_ids(vocab_size: int, ids: Iterable[int]) -> Mask:
 def without(row: Mask, ids: Iterable[int]) -> Mask:
     """A copy of ``row`` that allows none of ``ids``, which are ids of its vocabulary."""
     left = row.copy()
-    words = left.view(np.uint32)
     for token_id in ids:
-        words[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
+        clear(left, token_id)
     return left
+
+
+def allowed_ids(row: Mask) -> list[int]:
+    """The ids that ``row`` allows, in ascending order."""
+    words = np.flatnonzero(row)
+    bits = np.unpackbits(row[words].view(np.uint8).reshape(-1, 4), axis=1, bitorder="little")
+    which, bit = np.nonzero(bits)
+    found: list[int] = (words[which] * 32 + bit).tolist()
+    return found
+
+
+def clear(row: Mask, token_id: int) -> None:
+    """Forbid ``token_id``."""
+    row.view(np.uint32)[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
 
 
 def is_allowed(row: Mask, token_id: int) -> bool:

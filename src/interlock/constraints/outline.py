@@ -35,8 +35,7 @@ def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], parts: Parts) -> t
             case FreeText():
                 return turn.Free()
             case JsonValue(syntax="json"):
-                spellings = node.property_order == "any" or node.flexible_whitespace
-                return turn.Value(numbers.get(node), spellings)
+                return turn.Value(numbers.get(node))
             case Choice(options=options):
                 return turn.Alternative(tuple(turn.Literal(parts(Text(option))) for option in options))
             case Regex() | Grammar() | JsonValue():

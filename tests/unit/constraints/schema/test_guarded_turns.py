@@ -111,8 +111,3 @@ def test_versions_of_a_set_stay_as_they_were() -> None:
     assert "7" in versions[8]
     assert "8" not in versions[8]
     assert len(versions[-1].parts) < 9
-
-
-def test_states_keep_no_more_text_than_they_need() -> None:
-    state = feed(UNIQUE, State(), b"[" + b",".join(b"%d" % number for number in range(1000)))
-    assert len(state.text) < 20

@@ -15,7 +15,7 @@ from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
 from interlock.constraints.schema.guards.matcher import GuardedMatcher
 from interlock.constraints.schema.guards.plan import GuardPlan
-from interlock.constraints.schema.guards.scan import RepetitionError, State, canonical, feed
+from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
 from interlock.constraints.schema.guards.turn import GuardedTurn, Value
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -58,7 +58,7 @@ def guarded(provider):
         assert GuardPlan.from_json(compiled.guards.to_json()) == compiled.guards
         grammar = engine.compile(f"start: {compiled.start}\n{compiled.lark}")
         turn = GuardedTurn(Value(0), (compiled.guards,))
-        return GuardedMatcher(grammar.matcher(), turn, vocabulary)
+        return GuardedMatcher(grammar.matcher(), turn, vocabulary, {})
 
     return make
 
@@ -89,12 +89,6 @@ def test_every_order_of_distinct_objects_is_within_reach(guarded, provider) -> N
         for chosen in itertools.permutations(objects, size):
             assert _accepts(matcher, row, json.dumps(chosen, separators=(",", ":")))
     assert not _accepts(matcher, row, '[{"x":1,"y":"a"},{"x":1,"y":"a"}]')
-
-
-def test_equality_is_that_of_json_values() -> None:
-    assert canonical({"a": 1, "b": [True]}) == canonical({"b": [True], "a": 1.0})
-    assert canonical([1]) != canonical([True])
-    assert canonical("\u00e9") == canonical(json.loads('"\\u00e9"'))
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=range(len(SCHEMAS)))

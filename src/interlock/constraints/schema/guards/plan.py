@@ -47,6 +47,10 @@ class GuardPlan:
             out |= next((found for name, found in node.names if name == key), node.others)
         return out
 
+    def num_fixed(self, nodes: Nodes) -> int:
+        """How many first items of an array have a place of their own; all behind them are alike."""
+        return max((len(self.nodes[number].prefix) for number in nodes), default=0)
+
     def unique(self, nodes: Nodes) -> bool:
         return any(self.nodes[number].unique for number in nodes)
 

@@ -6,8 +6,6 @@ States are immutable: going back is keeping an old one.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable
 from typing import Any, Final, Literal
 
 import msgspec
@@ -15,6 +13,7 @@ from msgspec.structs import replace
 
 from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
 from interlock.constraints.schema.guards.seen import Seen
+from interlock.constraints.schema.guards.values import Canonical, array, object_, scalar
 
 Mode = Literal[
     "value", "string", "string escape", "scalar", "after", "key", "key string", "key escape", "colon", "end"
@@ -22,8 +21,6 @@ Mode = Literal[
 
 _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
-_MAX_ECHOES: Final = 16
-_RESPELT: Final = re.compile(rb"[0-9][.eE]|-0|\\\\")  # of numbers and characters
 _SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsn")
 
 
@@ -35,102 +32,72 @@ class RepetitionError(ScanError):
     """An item or a key came a second time where that is forbidden."""
 
 
+class Memo:
+    """What is known about the places in the items of one array as it is now. until: by place, the number of items up to
+    which a way on is known from there, or ``DEAD``. It says nothing about the document, so all are equal."""
+
+    def __init__(self, until: dict[Any, int] | None = None) -> None:
+        self.until = until or {}
+
+    def copy(self) -> Memo:
+        return Memo(dict(self.until))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Memo)
+
+    def __hash__(self) -> int:
+        return 0
+
+
 class Frame(msgspec.Struct, frozen=True):
-    """An open array or object. seen: its items or keys so far, in canonical form, where they must differ.
-    start: where the current item or key begins in the document. texts: the items so far as they are spelt. plain: none
-    of them has a part that is often spelt otherwise."""
+    """An open array or object.
+
+    seen: its items or keys so far, where it is checked: they must differ. kept: its content is part of an item that must
+    differ from others. parts: what is complete of that content. origin: earlier items, or the parts of them in this place,
+    of the same kind; rivals: those of them that this one may still become. place: ``index``, as far as it matters to what
+    an item may be.
+    """
 
     nodes: Nodes
     is_array: bool
     checked: bool
+    kept: bool = False
+    origin: tuple[Canonical, ...] = ()
+    rivals: tuple[Canonical, ...] = ()
+    parts: tuple[Any, ...] = ()
     seen: Seen = Seen()
+    memo: Memo | None = None
     index: int = 0
-    start: int = 0
+    place: int = 0
     key: str = ""
-    texts: tuple[bytes, ...] = ()
-    plain: bool = True
 
 
 class State(msgspec.Struct, frozen=True):
-    """A place in a document. text: the part of it that is still needed, from byte ``base`` on."""
+    """A place in a document. text: what there is of the open string, number, word or key."""
 
     mode: Mode = "value"
     frames: tuple[Frame, ...] = ()
     text: bytes = b""
-    base: int = 0
 
     @property
-    def watchful(self) -> bool:
-        """Something written now could repeat something."""
-        return any(frame.checked and frame.seen.count for frame in self.frames)
-
-    @property
-    def progress(self) -> tuple[int, ...]:
-        """Changes when a watched item or key is complete, or its container is closed."""
-        return tuple(frame.seen.count for frame in self.frames if frame.checked)
-
-    def ends(self) -> list[bytes] | None:
-        """What would make of an open item or key, or of one that begins here, the text of an earlier one; ``None`` where
-        there is no such place, and where it may be another spelling of an earlier one already."""
-        ends: list[bytes] = []
-        for frame in self.frames:
-            if frame.checked and frame.seen.count:
-                found = self._ends_in(frame)
-                if found is None:
-                    return None
-                ends += found
-        return ends
-
-    def _ends_in(self, frame: Frame) -> list[bytes] | None:
-        innermost = frame is self.frames[-1]
-        begins = innermost and self.mode in ("value", "key")
-        open_ = b"" if begins else self.text[frame.start - self.base :]
-        if not frame.plain or _RESPELT.search(open_):
-            return None
-        texts: Iterable[bytes] = frame.texts
-        if innermost and not frame.is_array:
-            if self.mode not in ("key", "key string"):
-                return None
-            texts = (json.dumps(key, ensure_ascii=False).encode() for key in frame.seen)
-        elif innermost and self.mode == "after":
-            return None
-        return [text[len(open_) :] for text in texts if text.startswith(open_)]
-
-    @property
-    def begins_item(self) -> bool:
-        """The next item or key is a watched one."""
-        return self.mode in ("value", "key") and bool(self.frames) and self.frames[-1].checked
-
-    def echoes(self) -> list[bytes]:
-        """In a string inside a watched item: how earlier items went on where they had such a string."""
-        if self.mode != "string" or self.frames[-1].checked:
-            return []
-        frame = next((one for one in reversed(self.frames) if one.checked and one.is_array), None)
-        if frame is None:
-            return []
-        open_ = self.text[frame.start - self.base :]
-        begun = open_[open_.rfind(b'"') :]
-        pattern = re.compile(re.escape(begun))
-        return [text[found.end() :] for text in frame.texts[-_MAX_ECHOES:] for found in pattern.finditer(text)]
-
-    def string_ends(self) -> list[str] | None:
-        """In a string: what would make of it an earlier item or key; ``None`` in the middle of a character."""
-        frame = self.frames[-1]
-        if not frame.checked or frame.is_array != (self.mode == "string"):
-            return []
-        try:
-            begun = json.loads(self.text[frame.start - self.base :] + b'"')
-        except ValueError:
-            return None
-        if not frame.is_array:
-            return [key[len(begun) :] for key in frame.seen if key.startswith(begun)]
-        opening = json.dumps(begun)[:-1]
-        return [json.loads('"' + item[len(opening) :]) for item in frame.seen if item.startswith(opening)]
+    def is_guarded(self) -> bool:
+        """Something is watched here."""
+        return any(frame.checked for frame in self.frames)
 
     @property
     def is_bare(self) -> bool:
         """A number or a word that is the whole document: only what follows tells whether it has ended."""
         return self.mode == "scalar" and not self.frames
+
+
+def inside(frame: Frame) -> tuple[Canonical, ...]:
+    """What the next or open value in ``frame`` must not be, or may still be of that."""
+    found: tuple[Canonical, ...]
+    if frame.is_array:
+        at = 1 + frame.index
+        found = tuple(rival[at] for rival in frame.rivals if len(rival) > at)
+        return (*found, *frame.seen) if frame.checked else found
+    return tuple(value for rival in frame.rivals for key, value in rival[1:] if key == frame.key)
 
 
 def feed(plan: GuardPlan, state: State, data: bytes) -> State:
@@ -161,10 +128,9 @@ class _Scan:
         self._plan = plan
         self._mode: Mode = state.mode
         self._frames = list(state.frames)
-        self._base = state.base
         self._text = state.text + data
-        self._at = len(state.text)
-        self._start = self._at
+        self._begin = 0  # of the open scalar or key
+        self._at = self._start = len(state.text)
 
     def run(self) -> None:
         while self._at < len(self._text) and self._mode != "end":
@@ -177,14 +143,10 @@ class _Scan:
                 return
 
     def state(self) -> tuple[State, int]:
-        """Where the run ended, without the text that nobody will ask for, and how far it came."""
-        end = self._base + self._at
-        starts = [frame.start for frame in self._frames if frame.checked and frame.is_array]
-        if self._mode in ("key string", "key escape"):
-            starts.append(self._frames[-1].start)
-        base = min(starts, default=end)
-        text = self._text[base - self._base : self._at]
-        return State(self._mode, tuple(self._frames), text, base), self._at - self._start
+        """Where the run ended, and how far it came."""
+        is_open = self._mode in ("string", "string escape", "scalar", "key string", "key escape")
+        text = self._text[self._begin : self._at] if is_open else b""
+        return State(self._mode, tuple(self._frames), text), self._at - self._start
 
     def _skip_plain(self) -> None:
         """Over what ends no string."""
@@ -197,7 +159,9 @@ class _Scan:
         if text[at] == _BACKSLASH:
             self._mode = "string escape" if self._mode == "string" else "key escape"
         else:
-            self._mode = self._completed(at + 1) if self._mode == "string" else self._key_completed(at + 1)
+            self._mode = (
+                self._scalar_completed(at + 1) if self._mode == "string" else self._key_completed(at + 1)
+            )
 
     def _step(self, byte: int) -> Mode:
         mode = self._mode
@@ -208,7 +172,7 @@ class _Scan:
         if mode == "scalar":
             if byte in _SCALAR or (byte in _SPACE and self._frames):
                 return mode
-            mode = self._completed(self._at)
+            mode = self._scalar_completed(self._at)
         if byte in _SPACE:
             return mode
         if mode == "value":
@@ -221,7 +185,7 @@ class _Scan:
         if mode == "colon" and byte == _COLON:
             return "value"
         if mode == "key" and byte == _QUOTE:
-            self._frames[-1] = replace(self._frames[-1], start=self._base + self._at)
+            self._begin = self._at
             return "key string"
         if frame is not None and mode == "after" and byte == _COMMA:
             return self._next(frame)
@@ -231,101 +195,94 @@ class _Scan:
 
     def _value(self, byte: int) -> Mode:
         frames = self._frames
-        if frames and frames[-1].is_array:
-            if byte in b"]" and frames[-1].index == 0:
-                return self._closed()
-            frames[-1] = replace(frames[-1], start=self._base + self._at)
-        if byte == _QUOTE:
-            return "string"
+        if byte in b"]" and frames and frames[-1].is_array and frames[-1].index == 0:
+            return self._closed()
         if byte in b"[{":
             return self._opened(byte in b"[")
+        self._begin = self._at
+        if byte == _QUOTE:
+            return "string"
         if byte not in _SCALAR:
             raise ScanError
         return "scalar"
 
     def _opened(self, is_array: bool) -> Mode:
         plan = self._plan
-        if not self._frames:
-            nodes = plan.root
-        else:
+        nodes, kept = plan.root, False
+        origin: tuple[Canonical, ...] = ()
+        if self._frames:
             outer = self._frames[-1]
-            nodes = (
-                plan.item(outer.nodes, outer.index) if outer.is_array else plan.member(outer.nodes, outer.key)
-            )
+            if outer.is_array:
+                nodes = plan.item(outer.nodes, outer.index)
+            else:
+                nodes = plan.member(outer.nodes, outer.key)
+            kept = outer.kept or (outer.is_array and outer.checked)
+            kind = "[" if is_array else "{"
+            if kept:
+                origin = tuple(one for one in inside(outer) if isinstance(one, tuple) and one[0] == kind)
         checked = plan.unique(nodes) if is_array else plan.distinct(nodes)
-        self._frames.append(Frame(nodes, is_array, checked, start=self._base + self._at))
+        memo = Memo() if checked else None
+        self._frames.append(Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo))
         return "value" if is_array else "key"
 
     def _closed(self) -> Mode:
-        self._frames.pop()
-        return self._completed(self._at + 1)
+        frame = self._frames.pop()
+        return self._completed((array if frame.is_array else object_)(frame.parts) if frame.kept else None)
 
     def _next(self, frame: Frame) -> Mode:
         if not frame.is_array:
             return "key"
-        self._frames[-1] = replace(frame, index=frame.index + 1)
+        index = frame.index + 1
+        place = min(index, self._plan.num_fixed(frame.nodes))
+        self._frames[-1] = replace(frame, index=index, place=place)
         return "value"
 
-    def _completed(self, end: int) -> Mode:
-        """A value ends before ``end``."""
+    def _scalar_completed(self, end: int) -> Mode:
+        frame = self._frames[-1] if self._frames else None
+        if frame is None or not (frame.kept or (frame.is_array and frame.checked)):
+            return self._completed(None)
+        try:
+            value = scalar(self._text[self._begin : end])
+        except ValueError:
+            raise ScanError from None
+        return self._completed(value)
+
+    def _completed(self, value: Canonical) -> Mode:
+        """A value ends here. value: known where it matters."""
         if not self._frames:
             return "end"
         frame = self._frames[-1]
-        if frame.is_array and frame.checked:
-            seen = _with(frame, canonical(self._parsed(frame, end)))
-            text = self._text[frame.start - self._base : end]
-            plain = frame.plain and not _RESPELT.search(text)
-            self._frames[-1] = replace(frame, seen=seen, texts=(*frame.texts, text), plain=plain)
+        if frame.is_array:
+            if frame.checked:
+                frame = _with(frame, value)
+            if frame.kept:
+                at = 1 + frame.index
+                rivals = tuple(one for one in frame.rivals if len(one) > at and one[at] == value)
+                frame = replace(frame, parts=(*frame.parts, value), rivals=rivals)
+        elif frame.kept:
+            part = (frame.key, value)
+            rivals = tuple(one for one in frame.rivals if part in one)
+            frame = replace(frame, parts=(*frame.parts, part), rivals=rivals)
+        self._frames[-1] = frame
         return "after"
 
     def _key_completed(self, end: int) -> Mode:
-        frame = self._frames[-1]
-        key = self._parsed(frame, end)
-        seen = _with(frame, key) if frame.checked else frame.seen
-        self._frames[-1] = replace(frame, key=key, seen=seen)
-        return "colon"
-
-    def _parsed(self, frame: Frame, end: int) -> Any:
         try:
-            return _DECODER.decode(self._text[frame.start - self._base : end].decode())
+            key = json.loads(self._text[self._begin : end])
         except ValueError:
             raise ScanError from None
+        frame = self._frames[-1]
+        if frame.checked:
+            frame = _with(frame, key)
+        if frame.kept and any(name == key for name, _ in frame.parts):
+            parts = tuple(part for part in frame.parts if part[0] != key)  # the last one counts
+            rivals = tuple(one for one in frame.origin if all(part in one for part in parts))
+            frame = replace(frame, parts=parts, rivals=rivals)
+        self._frames[-1] = replace(frame, key=key)
+        return "colon"
 
 
-def _with(frame: Frame, item: str) -> Seen:
+def _with(frame: Frame, item: Canonical) -> Frame:
     if item in frame.seen:
         raise RepetitionError
-    return frame.seen.add(item)
-
-
-class _Number(str):
-    """Significant digits and exponent of a number: exact, and short where the number is not."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def of(text: str) -> _Number:
-        mantissa, _, exponent = text.lower().partition("e")
-        sign = "-" if mantissa.startswith("-") else ""
-        whole, _, fraction = mantissa.lstrip("-").partition(".")
-        digits = (whole + fraction).lstrip("0")
-        kept = digits.rstrip("0")
-        if not kept:
-            return _Number("0")
-        return _Number(f"{sign}{kept}e{int(exponent or 0) - len(fraction) + len(digits) - len(kept)}")
-
-
-_DECODER = json.JSONDecoder(parse_float=_Number.of, parse_int=_Number.of)
-
-
-def canonical(value: Any) -> str:
-    """Equal texts for equal JSON values: ``1`` and ``1.0`` are equal, ``1`` and ``true`` are not."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(key)}:{canonical(value[key])}" for key in sorted(value)) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(canonical, value)) + "]"
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, (str, bool)) or value is None:
-        return json.dumps(value)
-    return str(_Number.of(repr(value)))
+    return replace(frame, seen=frame.seen.add(item), memo=None if frame.memo is None else frame.memo.copy())

@@ -7,20 +7,22 @@ from itertools import chain
 
 import msgspec
 
+from interlock.constraints.schema.guards.values import Canonical
+
 
 class Seen(msgspec.Struct, frozen=True):
     """Parts of falling size; versions share them, so that all of them together take n log n."""
 
-    parts: tuple[frozenset[str], ...] = ()
+    parts: tuple[frozenset[Canonical], ...] = ()
     count: int = 0
 
-    def __contains__(self, item: str) -> bool:
+    def __contains__(self, item: Canonical) -> bool:
         return any(item in part for part in self.parts)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Canonical]:
         return chain.from_iterable(self.parts)
 
-    def add(self, item: str) -> Seen:
+    def add(self, item: Canonical) -> Seen:
         """Also with ``item``, which is not in it yet."""
         parts, new = self.parts, frozenset((item,))
         while parts and len(parts[-1]) <= len(new):

@@ -30,11 +30,9 @@ class Free(msgspec.Struct, frozen=True, tag=True):
 
 
 class Value(msgspec.Struct, frozen=True, tag=True):
-    """A JSON value. plan: what to watch in it, a number in ``GuardedTurn.plans``. spellings: equal parts of it may be
-    spelt in several ways, which a look-ahead has to know."""
+    """A JSON value. plan: what to watch in it, a number in ``GuardedTurn.plans``."""
 
     plan: int | None = None
-    spellings: bool = False
 
 
 class Opaque(msgspec.Struct, frozen=True, tag=True):
@@ -194,9 +192,9 @@ Readings = tuple[Reading, ...]
 _NO_PLAN = GuardPlan((), frozenset())
 
 
-def watched(readings: Readings) -> list[InValue]:
-    """The values in which something could be repeated now."""
-    return [one for one in readings if isinstance(one, InValue) and one.state.watchful]
+def guarded_states(readings: Readings) -> list[State]:
+    """Where values stand in which something is watched now."""
+    return [one.state for one in readings if isinstance(one, InValue) and one.state.is_guarded]
 
 
 def _kept(readings: Iterable[Reading]) -> Readings:

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
+from interlock.constraints.schema.guards.scan import Mode
 from interlock.core.tokenizer import Vocabulary
 
 COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
-_STRING_END = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
-_ENDS_MORE = re.compile(rb'["\]}]|[0-9a-z],')
+_ENDED_SCALAR = re.compile(rb"[-+.0-9eE]+[\s,\]}]|[a-z]+[\s,\]}]")
+_CROSSES = re.compile(rb",\s*[^\s,]")
+_STRING_CROSSES = re.compile(rb'(?:[^"\\]|\\.)*".*,\s*[^\s,]', re.DOTALL)
+_SPACED = re.compile(rb'[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])')
+
+Ids = NDArray[np.int64]
 
 
 class GuardVocabulary:
-    """A vocabulary, and which of its tokens can complete an item or a key. Built once."""
+    """A vocabulary, and which of its tokens can do what in a document. Built once.
+
+    crossers: row of the tokens that may begin an item behind another one; string_crossers: those that do so from within a
+    string. respelt: by mode of a document, row of the tokens that may write something in another than its plainest
+    spelling, or end what only the next byte ends.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokens = vocabulary.tokens
@@ -28,14 +39,29 @@ class GuardVocabulary:
         self.stop_ids = frozenset(vocabulary.stop_ids)
         self.num_words = bitmask.num_words(vocabulary.size)
         ordinary = [
-            (number, token)
+            (token, number)
             for number, token in enumerate(vocabulary.tokens)
-            if number not in self.special_ids and number not in self.stop_ids
+            if token and number not in self.special_ids and number not in self.stop_ids
         ]
-        self.ids = {token: number for number, token in reversed(ordinary)}
+        ordinary.sort()
+        self._texts = [token for token, _ in ordinary]
+        self._sorted_ids = np.array([number for _, number in ordinary], dtype=np.int64)
+        self.ids = dict(reversed(ordinary))
         self._longest = max(map(len, self.ids), default=0)
-        self.completers = self._row(number for number, token in ordinary if COMPLETER.search(token))
-        self._index_string_ends(ordinary)
+        escapes = self._row(number for token, number in ordinary if b"\\" in token)
+        spaced = self._row(number for token, number in ordinary if _SPACED.match(token))
+        completers = self._row(number for token, number in ordinary if COMPLETER.search(token))
+        scalars = self._row(number for token, number in ordinary if _ENDED_SCALAR.match(token))
+        self.respelt: dict[Mode, Mask] = {
+            **dict.fromkeys(("string", "string escape", "key string", "key escape"), escapes),
+            **dict.fromkeys(("after", "key", "colon"), spaced),
+            "scalar": completers | spaced,
+            "value": scalars | spaced,
+        }
+        commas = [(token, number) for token, number in ordinary if b"," in token]
+        self.crossers = self._row(number for token, number in commas if _CROSSES.search(token))
+        self.string_crossers = self._row(number for token, number in commas if _STRING_CROSSES.match(token))
+        self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
 
     def _steps(self) -> list[int]:
@@ -43,9 +69,7 @@ class GuardVocabulary:
         vocabulary lacks the byte."""
         single = {token for token in self.ids if len(token) == 1}
         return sorted(
-            number
-            for token, number in self.ids.items()
-            if token and (token in single or token[:1] not in single)
+            number for token, number in self.ids.items() if token in single or token[:1] not in single
         )
 
     def beginnings(self, text: bytes) -> list[int]:
@@ -53,25 +77,30 @@ class GuardVocabulary:
         heads = (text[:size] for size in range(1, min(len(text), self._longest) + 1))
         return [self.ids[head] for head in heads if head in self.ids]
 
-    def _index_string_ends(self, ordinary: Iterable[tuple[int, bytes]]) -> None:
-        """string_ends: tokens that end a string and do nothing more, by what they add to it. escaped_ends: those that
-        add escapes. more_ends: those with something behind the string that may end an item, too."""
-        string_ends: defaultdict[bytes, list[int]] = defaultdict(list)
-        escaped, more = [], []
-        for number, token in ordinary:
-            match = _STRING_END.match(token) if b'"' in token else None
-            if match is None:
-                continue
-            if _ENDS_MORE.search(token, match.end()):
-                more.append(number)
-            elif b"\\" in match.group():
-                escaped.append(number)
-            else:
-                string_ends[match.group()[:-1]].append(number)
-        self.string_ends = dict(string_ends)
-        self.more_ends, self.escaped_ends = self._row(more), self._row(escaped)
+    def beyond(self, text: bytes) -> Ids:
+        """The tokens that begin with ``text``."""
+        start = bisect_left(self._texts, text)
+        end = start
+        if start < len(self._texts) and self._texts[start].startswith(text):
+            end = bisect_left(self._texts, _successor(text), start)
+        return self._sorted_ids[start:end]
+
+    def following(self, text: bytes) -> tuple[Ids, Ids]:
+        """The tokens that begin with ``text`` and go on, and the byte with which they do."""
+        if text not in self._following:
+            ids = self.beyond(text)
+            ids = ids[1:] if text in self.ids else ids
+            bytes_ = np.array([self.tokens[one][len(text)] for one in ids.tolist()], dtype=np.int64)
+            self._following[text] = ids, bytes_
+        return self._following[text]
 
     def _row(self, ids: Iterable[int]) -> Mask:
-        row = np.zeros(self.num_words, np.int32)
-        bitmask.set_only(row, ids)
-        return row
+        allowed = np.zeros(self.num_words * 32, np.bool_)
+        allowed[np.fromiter(ids, dtype=np.int64)] = True
+        return bitmask.pack(allowed)
+
+
+def _successor(text: bytes) -> bytes:
+    """The first text behind all that begin with ``text``."""
+    kept = text.rstrip(b"\xff")
+    return kept[:-1] + bytes((kept[-1] + 1,)) if kept else b"\xff" * (len(text) + 1)

@@ -1,0 +1,193 @@
+"""Whether an item that has begun like earlier ones can still become a new one."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from interlock.constraints.bitmask import allowed_ids
+from interlock.constraints.providers.base import Matcher
+from interlock.constraints.schema.guards.rivals import echoes, is_near, place, scope
+from interlock.constraints.schema.guards.scan import Memo, RepetitionError, State
+from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
+from interlock.constraints.schema.guards.vocabulary import COMPLETER, GuardVocabulary
+
+DEAD = -1
+MAX_LOOKS = 2_000
+_MAX_DEPTH = 120
+_MAX_STEPS = 10  # to where new items are many
+_QUOTE = ord('"')
+_DIGITS = frozenset(b"0123456789")
+_RESPELT = frozenset(b"\\ \t\n\r")
+
+
+class Probe(Protocol):
+    """A guarded matcher that nobody else uses. See ``GuardedMatcher``."""
+
+    inner: Matcher
+
+    @property
+    def readings(self) -> Readings: ...
+
+    def after(self, token_id: int) -> Readings: ...
+
+    def advance(self, token_id: int) -> None: ...
+
+    def rollback(self, num_tokens: int) -> None: ...
+
+
+class ExhaustedError(Exception):
+    """Too much to look at."""
+
+
+def num_items(readings: Readings) -> int:
+    """Complete items of the scope."""
+    found = map(scope, guarded_states(readings))
+    return max((frame.seen.count for frame in found if frame is not None), default=0)
+
+
+class Foresight:
+    """Looks ahead with ``probe``, which it leaves where it was. memo: what is known already, and what is found out.
+
+    A way on is searched byte by byte, and only among texts that may still repeat something: any other one is a way on. There
+    are no more of them than earlier items have beginnings, so the search ends; ``MAX_LOOKS`` bounds its time where
+    equal items have many spellings. Raises ``ExhaustedError`` there.
+    """
+
+    def __init__(self, probe: Probe, vocabulary: GuardVocabulary, memo: Memo) -> None:
+        self._probe = probe
+        self._vocabulary = vocabulary
+        self._until = memo.until
+        self._row = np.zeros(vocabulary.num_words, dtype=np.int32)
+        self._num_looks = 0
+        self._start = self._progress()
+        self._num_items = num_items(probe.readings)
+
+    def until(self, depth: int = 0) -> int:
+        """The number of items up to which there is a way on from the probe's place, at least the present one; ``DEAD``
+        if there is none."""
+        probe, passed, num_taken = self._probe, [], 0
+        try:
+            while (found := self._known()) is None:
+                states = self._near()
+                passed.append(tuple(map(place, states)))
+                choices = self._choices()
+                if len(choices) != 1:
+                    found = self._among(choices, states, depth)
+                    break
+                try:
+                    probe.advance(choices[0])
+                except (RepetitionError, LostError):
+                    found = DEAD
+                    break
+                num_taken += 1
+        finally:
+            probe.rollback(num_taken)
+        self._until.update(dict.fromkeys(passed, found))
+        return found
+
+    def _near(self) -> list[State]:
+        return [state for state in guarded_states(self._probe.readings) if is_near(state)]
+
+    def _known(self) -> int | None:
+        """What can be told without a look."""
+        states = self._near()
+        if not states or self._is_through():
+            return self._num_items
+        known = self._until.get(tuple(map(place, states)))
+        return known if known is not None and (known == DEAD or known >= self._num_items) else None
+
+    def _is_through(self) -> bool:
+        """An item is complete, or all of them are."""
+        return self._progress() != self._start or self._probe.inner.is_accepting
+
+    def _progress(self) -> tuple[int | None, ...]:
+        """Changes when an item of a scope is complete, or the scope is closed."""
+        found = map(scope, guarded_states(self._probe.readings))
+        return tuple(None if frame is None else frame.seen.count for frame in found)
+
+    def _choices(self) -> list[int]:
+        """The ways to go on by one byte, or the only token: forced text comes in its canonical ones."""
+        self._num_looks += 1
+        if self._num_looks > MAX_LOOKS:
+            raise ExhaustedError
+        row = self._row
+        self._probe.inner.fill(row)
+        if np.count_nonzero(row) == 1 and len(choices := allowed_ids(row)) == 1:
+            return choices
+        step_ids = self._vocabulary.step_ids
+        found: list[int] = step_ids[(row[step_ids >> 5] >> (step_ids & 31)) & 1 == 1].tolist()
+        return found
+
+    def _among(self, choices: list[int], states: list[State], depth: int) -> int:
+        tokens = self._vocabulary.tokens
+        taken = near_bytes(states)
+        free = [] if taken is None else [one for one in choices if tokens[one][0] not in taken]
+        if free and states[0].mode == "string":
+            return self._num_items + len(free) - 1  # each further item takes one of them at most
+        if depth > _MAX_DEPTH:
+            raise ExhaustedError
+        for one in (*free[:1], *self._ordered(choices)):
+            found = self._behind(one, depth)
+            if found != DEAD:
+                return found
+        return DEAD
+
+    def _ordered(self, choices: list[int]) -> list[int]:
+        """What ends an item first, zeros last: they may go on for ever and change nothing."""
+        tokens = self._vocabulary.tokens
+        return sorted(choices, key=lambda one: (COMPLETER.match(tokens[one]) is None, -tokens[one][0]))
+
+    def _by_quote(self, token_id: int) -> tuple[bool, int]:
+        """Strings first: there are many of them."""
+        byte = self._vocabulary.tokens[token_id][0]
+        return byte != _QUOTE, byte
+
+    def _behind(self, token_id: int, depth: int) -> int:
+        probe = self._probe
+        try:
+            following = probe.after(token_id)
+        except (RepetitionError, LostError):
+            return DEAD
+        probe.advance(token_id)
+        try:
+            if any(map(is_near, guarded_states(following))):
+                return self.until(depth + 1)
+            return self._num_items + self._num_more()
+        finally:
+            probe.rollback(1)
+
+    def _num_more(self) -> int:
+        """From where nothing is repeated: how many other items there are at least, as far as that is easily seen."""
+        probe, num_taken = self._probe, 0
+        try:
+            while num_taken < _MAX_STEPS and not self._is_through():
+                choices = self._choices()
+                states = guarded_states(probe.readings)
+                found = num_new(states[0], {self._vocabulary.tokens[one][0] for one in choices})
+                if found > 1 or len(states) > 1 or not choices:
+                    return max(0, found - 1)
+                probe.advance(min(choices, key=self._by_quote))
+                num_taken += 1
+        except (RepetitionError, LostError):
+            return 0
+        finally:
+            probe.rollback(num_taken)
+        return 0
+
+
+def near_bytes(states: list[State]) -> set[int] | None:
+    """The bytes that may lead towards a repetition; ``None`` where that is not easily seen."""
+    if any(state.mode == "scalar" or b"\\u" in state.text for state in states):
+        return None
+    return {rest[0] for state in states for rest in echoes(state)}.union(_RESPELT)
+
+
+def num_new(state: State, first: set[int]) -> int:
+    """How many of the ways to go on, given by their first bytes, lead each to items of its own that are no repetition, as
+    far as that is easily seen: characters of a string and digits do."""
+    if state.mode not in ("string", "scalar", "value") or b"\\u" in state.text:
+        return 0
+    free = first.difference(rest[0] for rest in echoes(state))
+    return len(free - _RESPELT if state.mode == "string" else free & _DIGITS)

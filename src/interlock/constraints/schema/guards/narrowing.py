@@ -1,0 +1,236 @@
+"""Which tokens of a mask would repeat something, or lead to where only repetitions are left."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from interlock.constraints import bitmask
+from interlock.constraints.providers.base import MatcherError, Row
+from interlock.constraints.schema.guards.foresight import (
+    DEAD,
+    ExhaustedError,
+    Foresight,
+    near_bytes,
+    num_items,
+    num_new,
+)
+from interlock.constraints.schema.guards.rivals import (
+    echoes,
+    is_near,
+    may_be_respelt,
+    place,
+    scope,
+    scope_index,
+)
+from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State
+from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
+
+if TYPE_CHECKING:
+    from interlock.constraints.schema.guards.matcher import GuardedMatcher
+
+Arrival = tuple[Hashable, int] | None
+"""Where a token comes to in the next item, and how many items it ends before; ``None`` if it begins none."""
+
+Arrivals = dict[Hashable, Arrival]
+"""By the shape of a place and a token, where the arrival depends on nothing else."""
+
+
+_IN_STRING: dict[Mode, Mode] = {
+    "value": "string", "string": "string", "key": "key string", "key string": "key string"
+}  # fmt: skip
+
+
+class _UnclearError(Exception):
+    """The arrival depends on more, or there is a repetition on the way."""
+
+
+class Narrowing:
+    """Takes tokens out of ``row``, the mask of the grammar at the place of ``matcher``, which is guarded. arrivals: what is
+    known of the grammar already, and what is found out."""
+
+    def __init__(
+        self, matcher: GuardedMatcher, row: Row, vocabulary: GuardVocabulary, arrivals: Arrivals
+    ) -> None:
+        self._matcher = matcher
+        self._row = row
+        self._vocabulary = vocabulary
+        self._arrivals = arrivals
+        self._states = guarded_states(matcher.readings)
+        first = scope(self._states[0])
+        assert first is not None
+        self._memo = first.memo or Memo()
+        self._num_items = num_items(matcher.readings)
+        self._shape = _shape(self._states[0]) if len(matcher.readings) == 1 else None
+        self._is_forced = np.count_nonzero(row) == 1 and len(bitmask.allowed_ids(row)) == 1
+        self._probe: GuardedMatcher | None = None
+
+    def run(self) -> int:
+        """The number of tokens taken out."""
+        near = [state for state in self._states if is_near(state)]
+        if len(near) == 1:
+            self._look_at_row(near[0])
+        suspects = {one for state in near for one in self._suspects(state)}
+        vetoed = self._among_suspects(suspects)
+        vetoed += [
+            one for one in self._crossers() if one not in suspects and self._is_vetoed(one, is_suspect=False)
+        ]
+        for token_id in vetoed:
+            bitmask.clear(self._row, token_id)
+        if self._probe is not None:
+            self._probe.close()
+        return len(vetoed)
+
+    def _among_suspects(self, suspects: set[int]) -> list[int]:
+        tokens = self._vocabulary.tokens
+        vetoed: list[int] = []
+        fine: list[bytes] = []
+        for one in sorted(suspects, key=lambda one: -len(tokens[one])):
+            if any(way.startswith(tokens[one]) for way in fine):
+                continue  # a way on is one for all its beginnings
+            if self._is_vetoed(one, is_suspect=True):
+                vetoed.append(one)
+            else:
+                fine.append(tokens[one])
+        return vetoed
+
+    def _look_at_row(self, state: State) -> None:
+        """In a string, the row itself often tells of a token that something new can follow."""
+        tokens = self._vocabulary.tokens
+        mode = _IN_STRING.get(state.mode)
+        if mode is None:
+            return
+        heads = {one for echo in echoes(state) for one in self._vocabulary.beginnings(echo)}
+        for token_id in heads:
+            token = tokens[token_id]
+            text = state.text + token
+            if (
+                text[:1] != b'"'
+                or b'"' in text[1:]
+                or b"\\" in text
+                or not bitmask.is_allowed(self._row, token_id)
+            ):
+                continue
+            behind = replace(state, mode=mode, text=text)
+            where = (place(behind),)
+            if self._until(where) < self._num_items:
+                ids, following = self._vocabulary.following(token)
+                first = set(following[self._bits(ids)].tolist())
+                if mode == "string":
+                    num_free = num_new(behind, first)
+                else:
+                    num_free = int(not first <= (near_bytes([behind]) or first))
+                if num_free:
+                    self._memo.until[where] = self._num_items + num_free - 1
+
+    def _suspects(self, state: State) -> Iterator[int]:
+        """The allowed tokens that go on as an earlier item does, or may do so in another spelling."""
+        row, vocabulary = self._row, self._vocabulary
+        for echo in echoes(state):
+            yield from (one for one in vocabulary.beginnings(echo) if bitmask.is_allowed(row, one))
+            yield from self._allowed(vocabulary.beyond(echo))
+        if may_be_respelt(state):
+            yield from bitmask.allowed_ids(row & vocabulary.respelt[state.mode])
+
+    def _allowed(self, ids: Ids) -> list[int]:
+        found: list[int] = ids[self._bits(ids)].tolist()
+        return found
+
+    def _bits(self, ids: Ids) -> NDArray[np.bool_]:
+        allowed: NDArray[np.bool_] = (self._row[ids >> 5] >> (ids & 31)) & 1 == 1
+        return allowed
+
+    def _crossers(self) -> list[int]:
+        """The allowed tokens that may end an item and begin the next one."""
+        in_string = all(state.mode in ("string", "key string") for state in self._states)
+        crossers = self._vocabulary.string_crossers if in_string else self._vocabulary.crossers
+        return bitmask.allowed_ids(self._row & crossers)
+
+    def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
+        """is_suspect: it may repeat the item that is open here."""
+        try:
+            arrival = self._arrival(token_id)
+            if arrival is None:
+                if not is_suspect:
+                    return False
+            elif not (is_suspect and arrival[1]) and self._is_known(*arrival):
+                return False
+        except _UnclearError:
+            pass
+        try:
+            following = self._matcher.after(token_id)
+        except (RepetitionError, LostError):
+            return True
+        near = [state for state in guarded_states(following) if is_near(state)]
+        return (
+            bool(near) and not self._is_forced and self._is_dead(token_id, tuple(map(place, near)), following)
+        )
+
+    def _is_known(self, where: Hashable, num_ended: int) -> bool:
+        """There is a way on from there."""
+        return self._until(where) >= self._num_items + num_ended
+
+    def _until(self, where: Hashable) -> int:
+        return self._memo.until.get(where, DEAD)
+
+    def _is_dead(self, token_id: int, where: Hashable, following: Readings) -> bool:
+        """Behind the token everything repeats something."""
+        num_ended = num_items(following) - self._num_items
+        if self._memo.until.get(where) == DEAD:
+            return True
+        if self._is_known(where, num_ended):
+            return False
+        probe = self._probe = self._probe or self._matcher.clone()
+        try:
+            probe.advance(token_id)
+            memo = Memo() if num_ended else self._memo
+            found = Foresight(probe, self._vocabulary, memo).until()
+            probe.rollback(1)
+        except (ExhaustedError, MatcherError):
+            self._probe = None  # it may be anywhere; the token counts as alive
+            return False
+        if num_ended and found > self._num_items + num_ended:
+            self._memo.until[where] = found - num_ended  # whatever the items are that end here
+        return found == DEAD
+
+    def _arrival(self, token_id: int) -> Arrival:
+        key = (self._shape, token_id)
+        if key in self._arrivals:
+            return self._arrivals[key]
+        if self._shape is None:
+            raise _UnclearError
+        try:
+            after = guarded_states(self._matcher.after(token_id))
+        except (RepetitionError, LostError):
+            raise _UnclearError from None
+        found = self._arrivals[key] = _arrived(self._states[0], after)
+        return found
+
+
+def _arrived(before: State, after: list[State]) -> Arrival:
+    at = scope_index(before)
+    assert at is not None
+    old = before.frames
+    if not after:
+        return None
+    new = after[0].frames
+    if len(after) > 1 or len(new) <= at:
+        raise _UnclearError
+    ended = [new[depth].seen.count - one.seen.count for depth, one in enumerate(old[: len(new)])]
+    if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
+        raise _UnclearError
+    is_inside = len(new) > at + 1 or after[0].mode not in ("after", "value")
+    begins = ended[at] or (len(old) == at + 1 and before.mode in ("after", "value"))
+    return ((place(after[0]),), ended[at]) if is_inside and begins else None
+
+
+def _shape(state: State) -> Hashable:
+    """What decides where a token leads, as far as items begin and end."""
+    at = scope_index(state)
+    frames = state.frames[at:]
+    return (state.mode, frames[0].place, *((one.is_array, one.checked, one.index == 0) for one in frames))

@@ -1,0 +1,106 @@
+"""What a place in a document has in common with earlier items: whether one of them may still be repeated from here, and
+how that would go on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from interlock.constraints.schema.guards.scan import Frame, State, inside
+from interlock.constraints.schema.guards.values import (
+    Canonical,
+    may_become,
+    number_spellings,
+    spelling,
+    string_rest,
+)
+
+_OPEN = ("value", "string", "string escape", "scalar")
+_KEYS = ("key", "key string", "key escape")
+
+
+def scope(state: State) -> Frame | None:
+    """The outermost array whose items must differ, or the innermost object if only keys must; ``None`` where nothing is
+    watched."""
+    at = scope_index(state)
+    return None if at is None else state.frames[at]
+
+
+def scope_index(state: State) -> int | None:
+    checked = [at for at, frame in enumerate(state.frames) if frame.checked]
+    arrays = (at for at in checked if state.frames[at].is_array)
+    return next(arrays, checked[-1] if checked else None)
+
+
+def is_near(state: State) -> bool:
+    """Something may be repeated by what is open here, or by what comes next."""
+    if not state.frames or state.mode == "end":
+        return False
+    frame = state.frames[-1]
+    if state.mode in _OPEN:
+        return _may_close(state) or any(may_become(state.text, one) for one in inside(frame))
+    if state.mode in _KEYS:
+        return (state.mode == "key" and bool(frame.rivals)) or any(
+            string_rest(state.text, key) is not None for key in _keys(frame)
+        )
+    if state.mode == "colon":
+        return bool(inside(frame))
+    return bool(frame.rivals) or (frame.checked and bool(frame.seen.count))
+
+
+def _keys(frame: Frame) -> Iterator[bytes]:
+    """Keys that a rival has, or that must not come again."""
+    given = {key for key, _ in frame.parts}
+    names = {key for rival in frame.rivals for key, _ in rival[1:] if key not in given}
+    return map(spelling, names.union(frame.seen) if frame.checked else names)
+
+
+def echoes(state: State) -> Iterable[bytes]:
+    """Texts that would lead from here towards a repetition, up to the end of what is open or next. All of them in the
+    plainest spelling, and those of other spellings that are likely."""
+    frame, mode = state.frames[-1], state.mode
+    if mode == "after":
+        return (b",", b"]" if frame.is_array else b"}")
+    if mode == "colon":
+        return (b":",)
+    if mode in _KEYS:
+        found = {rest for key in _keys(frame) if (rest := string_rest(state.text, key))}
+        return found | {b"}"} if mode == "key" and frame.rivals else found
+    rests = {rest for one in inside(frame) for rest in _rests(state.text, one)}
+    return rests | {b"]"} if _may_close(state) else rests
+
+
+def may_be_respelt(state: State) -> bool:
+    """What goes on from here towards a repetition may be written otherwise than in ``echoes``: all but ASCII characters."""
+    if state.mode not in ("string", "string escape", "key string", "key escape"):
+        return True
+    return b"\\u" in state.text or not all(map(bytes.isascii, echoes(state)))
+
+
+def _may_close(state: State) -> bool:
+    """The array that has just begun may end and be a rival by that."""
+    frame = state.frames[-1]
+    return state.mode == "value" and frame.is_array and frame.index == 0 and ("[",) in frame.rivals
+
+
+def _rests(text: bytes, value: Canonical) -> Iterable[bytes]:
+    if isinstance(value, tuple):
+        return () if text else (value[0].encode(),)
+    if isinstance(value, bytes):
+        rest = string_rest(text, value) if text[:1] in (b"", b'"') else None
+        return (rest,) if rest else ()
+    texts = number_spellings(value) if value[-1].isdigit() else (value.encode(),)
+    return [one[len(text) :] for one in texts if one.startswith(text)]
+
+
+def place(state: State) -> Hashable:
+    """Equal for places from which a document goes on alike as far as the items of its scope matter."""
+    at = scope_index(state)
+    frames = () if at is None else state.frames[at:]
+    first = frames[0].place if frames else 0
+    return (first, state.mode, state.text, *map(_content, frames[1:]))
+
+
+def _content(frame: Frame) -> Hashable:
+    if frame.is_array:
+        return (frame.is_array, frame.index, frame.parts)
+    return (frame.is_array, frame.key, frozenset(frame.parts))

@@ -1,0 +1,122 @@
+"""JSON values in a form that is equal exactly where the values are, and what an unfinished one may still become."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+Canonical = Any
+"""A string as the bytes of its plainest spelling, a number as digits and exponent, a word as itself; a container as a tuple:
+its opening character, then the items, or the members (key, value) in order of their keys."""
+
+_WHOLE = re.compile(rb'"(?:[^\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')  # a string so far, no escape of which is open
+_HIGH_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+_MAX_PADDING = 24  # zeros behind a number that is complete
+_UNCLEAR = b""
+
+
+def scalar(text: bytes) -> Canonical:
+    """Of a string, a number or a word. Raises ``ValueError``."""
+    if text[:1] == b'"':
+        return spelling(json.loads(text))
+    word = text.decode().strip()
+    return number(word) if isinstance(json.loads(word, parse_float=str, parse_int=str), str) else word
+
+
+def spelling(value: str) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def array(items: Iterable[Canonical]) -> Canonical:
+    return ("[", *items)
+
+
+def object_(members: Iterable[tuple[str, Canonical]]) -> Canonical:
+    return ("{", *sorted(dict(members).items(), key=lambda member: member[0]))
+
+
+def number(text: str) -> str:
+    """Significant digits and exponent: exact, and short where the number is not."""
+    mantissa, _, exponent = text.lower().partition("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    return f"{sign}{kept}e{int(exponent or 0) - len(fraction) + len(digits) - len(kept)}" if kept else "0"
+
+
+def may_become(text: bytes, value: Canonical) -> bool:
+    """Whether a scalar that begins with ``text`` may be ``value``. True in doubt."""
+    if not text:
+        return True
+    if isinstance(value, bytes):
+        return text[:1] == b'"' and string_rest(text, value) is not None
+    if isinstance(value, tuple) or text[:1] == b'"':
+        return False
+    if not value[-1].isdigit():
+        return str(value).startswith(text.decode().rstrip())
+    return not text[:1].isalpha() and _may_be_number(text.decode().rstrip(), value)
+
+
+def string_rest(text: bytes, value: bytes) -> bytes | None:
+    """What a string that begins with ``text`` lacks of ``value`` in its plainest spelling; ``None`` if it is another one.
+    Empty inside a character that has several spellings."""
+    if value.startswith(text):
+        return value[len(text) :]
+    if b"\\u" not in text and not text.endswith(b"\\"):
+        return None
+    size = len(text) if _WHOLE.fullmatch(text) else text.rindex(b"\\")
+    half = _HIGH_HALF.search(text, 0, size)
+    size = size if half is None else half.start()
+    try:
+        begun = spelling(json.loads(text[:size] + b'"'))[:-1]
+    except ValueError:
+        return _UNCLEAR  # inside a character of several bytes
+    if not value.startswith(begun):
+        return None
+    rest, escape = value[len(begun) :], text[size:]
+    if rest.startswith(escape):
+        return rest[len(escape) :]
+    return None if rest[0] < 0x80 else _UNCLEAR
+
+
+def _may_be_number(text: str, value: str) -> bool:
+    is_negative = text.startswith("-")
+    text = text.lstrip("-").lower()
+    mantissa, with_exponent, _ = text.partition("e")
+    whole, point, fraction = mantissa.partition(".")
+    begun = (whole + fraction).lstrip("0")
+    if value == "0":
+        return not begun and len(fraction) <= _MAX_PADDING
+    if is_negative != value.startswith("-") or not text:
+        return is_negative == value.startswith("-")
+    digits, _, exponent = value.lstrip("-").partition("e")
+    size = len(digits) + int(exponent)  # of the part before the point
+    if with_exponent:
+        return begun.rstrip("0") == digits
+    if len(fraction) > _MAX_PADDING + len(digits) + abs(int(exponent)):
+        return False
+    if not (digits + "0" * len(begun)).startswith(begun):
+        return False
+    if len(whole) == 1:
+        return True  # an exponent may follow
+    return len(whole) == size if point else len(whole) <= size
+
+
+def number_spellings(value: str) -> list[bytes]:
+    """How a number is likely to be written."""
+    sign, (digits, _, exponent) = value[: value.startswith("-")], value.lstrip("-").partition("e")
+    power = int(exponent or 0)
+    scale = power + len(digits) - 1
+    zeros = "0" * _MAX_PADDING
+    mantissas = [f"{digits[0]}.{digits[1:]}"] if len(digits) > 1 else [digits, f"{digits}.0"]
+    found = [f"{mantissas[-1]}{zeros}"]
+    found += [f"{mantissa}{mark}{scale}" for mantissa in mantissas for mark in ("e", "E", "e+", "E+")]
+    if 0 <= power <= _MAX_PADDING:
+        found.append(f"{digits}{'0' * power}.{zeros}")
+    elif -_MAX_PADDING <= power < 0:
+        padded = digits.rjust(1 - power, "0")
+        found.append(f"{padded[:power]}.{padded[power:]}{zeros}")
+    return [f"{sign}{text}".encode() for text in found]
