@@ -23,7 +23,7 @@ _RESPELT = frozenset(b"\\ \t\n\r")
 
 
 class Probe(Protocol):
-    """A guarded matcher that nobody else uses. See ``GuardedMatcher``."""
+    """A guarded matcher, or a copy of it that nobody else uses. See ``GuardedMatcher``."""
 
     inner: Matcher
 
@@ -35,6 +35,10 @@ class Probe(Protocol):
     def advance(self, token_id: int) -> None: ...
 
     def rollback(self, num_tokens: int) -> None: ...
+
+    def clone(self) -> Probe: ...
+
+    def close(self) -> None: ...
 
 
 class ExhaustedError(Exception):

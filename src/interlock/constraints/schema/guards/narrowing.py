@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
@@ -15,6 +14,7 @@ from interlock.constraints.schema.guards.foresight import (
     DEAD,
     ExhaustedError,
     Foresight,
+    Probe,
     near_bytes,
     num_items,
     num_new,
@@ -30,9 +30,6 @@ from interlock.constraints.schema.guards.rivals import (
 from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
-
-if TYPE_CHECKING:
-    from interlock.constraints.schema.guards.matcher import GuardedMatcher
 
 Arrival = tuple[Hashable, int] | None
 """Where a token comes to in the next item, and how many items it ends before; ``None`` if it begins none."""
@@ -54,9 +51,7 @@ class Narrowing:
     """Takes tokens out of ``row``, the mask of the grammar at the place of ``matcher``, which is guarded. arrivals: what is
     known of the grammar already, and what is found out."""
 
-    def __init__(
-        self, matcher: GuardedMatcher, row: Row, vocabulary: GuardVocabulary, arrivals: Arrivals
-    ) -> None:
+    def __init__(self, matcher: Probe, row: Row, vocabulary: GuardVocabulary, arrivals: Arrivals) -> None:
         self._matcher = matcher
         self._row = row
         self._vocabulary = vocabulary
@@ -68,7 +63,7 @@ class Narrowing:
         self._num_items = num_items(matcher.readings)
         self._shape = _shape(self._states[0]) if len(matcher.readings) == 1 else None
         self._is_forced = np.count_nonzero(row) == 1 and len(bitmask.allowed_ids(row)) == 1
-        self._probe: GuardedMatcher | None = None
+        self._probe: Probe | None = None
 
     def run(self) -> int:
         """The number of tokens taken out."""
