@@ -40,6 +40,8 @@ hunk: "*** Add File: " NAME LF ("+" /[ -~]{0,8}/ LF) ~ 1..2
 NAME: /[a-z]{1,8}/ ".py"
 %import common.LF
 """
+NESTED = 'start: pair "\\n"\npair: WORD | "[" pair "]"\nWORD: /[a-z]{1,5}/'
+NESTED_TEXT = r"\[*[a-z]{1,5}\]*\n"
 PATCH_TEXT = (
     r"\*\*\* Begin Patch\n(\*\*\* Add File: [a-z]{1,8}\.py\n(\+[ -~]{0,8}\n){1,2}){1,2}\*\*\* End Patch"
 )
@@ -195,8 +197,8 @@ def test_responses_format_and_history(ai: openai.OpenAI) -> None:
 
 @pytest.mark.parametrize(
     ("syntax", "definition", "expected"),
-    [("regex", PATCH, PATCH), ("lark", PATCH_IN_LARK, PATCH_TEXT)],
-    ids=["regex", "lark"],
+    [("regex", PATCH, PATCH), ("lark", PATCH_IN_LARK, PATCH_TEXT), ("lark", NESTED, NESTED_TEXT)],
+    ids=["regex", "lark", "nested lark"],
 )
 def test_responses_custom_tool_held_to_a_grammar(
     ai: openai.OpenAI, syntax: str, definition: str, expected: str
@@ -219,6 +221,7 @@ def test_responses_custom_tool_held_to_a_grammar(
     (used,) = ai.responses.create(**fields).output
     assert used.type == "custom_tool_call"
     assert re.fullmatch(expected, used.input)
+    assert used.input.count("[") == used.input.count("]")
     events = list(ai.responses.create(**fields, stream=True))
     deltas = [event.delta for event in events if event.type == "response.custom_tool_call_input.delta"]
     assert "".join(deltas) == used.input

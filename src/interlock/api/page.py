@@ -30,10 +30,11 @@ two. The same as an OpenAPI document: `GET /openapi.json`.
 - `/v1/check` takes `schema`, short for a `response_format` with it, `instances` to look for in the language of the
   answer, and `documents` (URI to schema) that references may name. Its answer has the report of `interlock check` for
   each schema in `schemas`.
-- Custom tools of `/v1/responses`: a grammar is enforced inside the native call, in every model family's format, as the
-  `pattern` of a string. Syntax `regex` is read as ECMAScript's. Syntax `lark`: rules, terminals, `%import common`,
-  `%ignore`; every derivation counts (no lexer that prefers long terminals), `.` is all but a line feed, and a rule may lead
-  back to itself at one end only: nesting is no regular language, and a 400 says which rule has it.
+- Custom tools of `/v1/responses`: a grammar is enforced inside the native call, as the `pattern` of a string. Syntax `regex`
+  is read as ECMAScript's. Syntax `lark`: rules, terminals, `%import common`, `%ignore`; every derivation counts (no lexer
+  that prefers long terminals), and `.` is all but a line feed. A Lark grammar that nests (a rule leads back to itself in the
+  middle) is held where the model's calls write arguments as JSON, and a 400 elsewhere; of terminals that overlap the longest
+  is taken there.
 - The group Admin is served to this machine, or with an admin key (`security.md`); elsewhere its paths are unknown.
 - Parameters of sampling have the same names everywhere, on Ollama's endpoints in `options`: `sampling.md`.
 - Responses are kept for `previous_response_id` within limits of age, number and size; `store: false` keeps nothing.

@@ -18,6 +18,8 @@ from typing import Any, Protocol
 
 from interlock.constraints import schema
 from interlock.constraints.declared import declared_literals
+from interlock.constraints.lark.quoted import quoted
+from interlock.constraints.lark.syntax import LarkError
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
 from interlock.constraints.outline import outline
 from interlock.constraints.schema.arguments import argument_grammar
@@ -315,11 +317,19 @@ class _Lowering:
 
     def _user_grammar(self, node: Grammar) -> str:
         if node not in self._names:
-            lark = node.source if node.dialect == "lark" else self._converted(node)
+            lark = self._lark(node)
             check_lark(node, lark)
             self._names[node] = f"@user_{len(self._user_grammars)}"
             self._user_grammars.append(lark)
         return self._names[node]
+
+    def _lark(self, node: Grammar) -> str:
+        if not node.quoted:
+            return node.source if node.dialect == "lark" else self._converted(node)
+        try:
+            return quoted(node.source)
+        except LarkError as error:
+            raise InterlockError("invalid_grammar", str(error), param=node.origin or None) from None
 
     def _converted(self, node: Grammar) -> str:
         if self._gbnf_to_lark is None:

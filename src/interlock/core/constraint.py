@@ -84,11 +84,13 @@ class Regex:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Text derived from a grammar a user brought."""
+    """Text derived from a grammar a user brought. quoted: it stands inside a JSON string, with JSON's escapes; for
+    dialect ``lark``."""
 
     source: str
     dialect: GrammarDialect
     origin: str = ""
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,17 @@ ToolChoiceMode = Literal["none", "auto", "required", "named"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A function the model may call. ``parameters`` is the JSON text of its schema, key order kept."""
+    """A function the model may call. ``parameters`` is the JSON text of its schema, key order kept.
+
+    input_grammar: a Lark grammar that its only argument, the string ``input``, is held to, where ``parameters`` cannot
+    say it.
+    """
 
     name: str
     description: str | None = None
     parameters: str = EMPTY_PARAMETERS
     strict: bool | None = None
+    input_grammar: str | None = None
 
     def schema(self) -> Any:
         """The parsed parameter schema (a fresh object on each call)."""

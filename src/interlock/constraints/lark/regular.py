@@ -20,6 +20,7 @@ from interlock.constraints.lark.syntax import (
     LarkError,
     LarkGrammar,
     Loop,
+    NotRegularError,
     Ref,
     Seq,
     is_terminal,
@@ -48,7 +49,8 @@ class _CallsItselfError(Exception):
 
 
 def pattern(source: str) -> str:
-    """The strings that the grammar's ``start`` derives, as a pattern for a whole text. Raises ``LarkError``."""
+    """The strings that the grammar's ``start`` derives, as a pattern for a whole text. Raises ``LarkError``; ``NotRegularError``
+    where there is none."""
     if len(source) > MAX_SOURCE_CHARS:
         raise LarkError(1, f"the grammar is longer than {MAX_SOURCE_CHARS} characters")
     try:
@@ -117,10 +119,8 @@ class _Solver:
                 continue
             self._eliminate(list(component), equations, side)
             return
-        raise LarkError(
-            line,
-            f"the rule {component[0]!r} leads back to itself in the middle of what it derives; the text of a "
-            "call's argument is held as a regular language, in which a rule may repeat itself at one end only",
+        raise NotRegularError(
+            line, f"the rule {component[0]!r} leads back to itself in the middle of what it derives"
         )
 
     def _linear(self, expression: Expression, component: frozenset[str], side: Side) -> _Equation:

@@ -17,6 +17,10 @@ class LarkError(ValueError):
         super().__init__(f"line {line}: {message}")
 
 
+class NotRegularError(LarkError):
+    """A rule leads back to itself in the middle of what it derives."""
+
+
 @dataclass(frozen=True, slots=True)
 class Atom:
     """One lexeme. pattern: in ECMAScript's syntax, without alternatives outside of a group."""

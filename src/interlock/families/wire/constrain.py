@@ -223,8 +223,13 @@ def _calls(
     """All calls of a turn, in each form the family has for them."""
     syntax = family.tool_calls
     _check_names(family, tools)
-    values = {
-        tool.name: JsonValue(
+    values: dict[str, Node] = {}
+    for tool in tools:
+        origin = f"tools[{context.effective_tools.index(tool)}].function.parameters"
+        if tool.input_grammar is not None and context.constrained:
+            values[tool.name] = _input(family, tool, tool.input_grammar, origin)
+            continue
+        values[tool.name] = JsonValue(
             schema=_object_schema(tool) if context.constrained else _ANY_OBJECT,
             syntax=syntax.arguments,
             open_objects=policy.open_objects,
@@ -233,12 +238,24 @@ def _calls(
             relaxed=policy.relaxed,
             item_separator=syntax.item_separator,
             key_separator=syntax.key_separator,
-            origin=f"tools[{context.effective_tools.index(tool)}].function.parameters",
+            origin=origin,
             tool=tool.name,
         )
-        for tool in tools
-    }
     return all_calls(syntax, values, parallel=context.parallel_tool_calls)
+
+
+def _input(family: ModelFamily, tool: Tool, grammar: str, origin: str) -> Node:
+    """Arguments that are nothing but an ``input`` of ``grammar``."""
+    syntax = family.tool_calls
+    if syntax.arguments != "json":
+        reason = (
+            "this model's calls write strings without JSON's escapes: only a regular grammar can be held there"
+        )
+        raise InterlockError(
+            "invalid_grammar", reason, param=origin, problems=(Problem(reason=reason, tool=tool.name),)
+        )
+    head = Text(f'{{"input"{syntax.key_separator}"')
+    return Sequence((head, Grammar(grammar, "lark", origin, quoted=True), Text('"}')))
 
 
 def _check_names(family: ModelFamily, tools: tuple[Tool, ...]) -> None:

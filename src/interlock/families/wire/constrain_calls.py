@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlock.core.constraint import JsonValue, Marker, Node, Regex, Repeat, Text
+from interlock.core.constraint import Marker, Node, Regex, Repeat, Text
 from interlock.families.base import (
     Arguments,
     CallId,
@@ -25,7 +25,7 @@ _NUMBER = Regex("[0-9]{1,4}")
 _HOLE = "\0"  # stands where a number will
 
 
-def all_calls(syntax: ToolCallSyntax, values: Mapping[str, JsonValue], *, parallel: bool) -> list[Node]:
+def all_calls(syntax: ToolCallSyntax, values: Mapping[str, Node], *, parallel: bool) -> list[Node]:
     """All calls of a turn: in the family's own form, and in the others it has. values: tool name to arguments."""
     most = None if parallel and not syntax.single else 1
     forms = [_form(syntax, syntax.call, values, most)]
@@ -34,7 +34,7 @@ def all_calls(syntax: ToolCallSyntax, values: Mapping[str, JsonValue], *, parall
 
 
 def _form(
-    syntax: ToolCallSyntax, call: tuple[Piece, ...], values: Mapping[str, JsonValue], most: int | None
+    syntax: ToolCallSyntax, call: tuple[Piece, ...], values: Mapping[str, Node], most: int | None
 ) -> Node:
     calls = _repeated(syntax, _any_call(syntax, call, values), most)
     whole = sequence(*_fixed(syntax.section_open), calls, *_fixed(syntax.section_close))
@@ -50,15 +50,15 @@ def _repeated(syntax: ToolCallSyntax, call: Node, most: int | None) -> Node:
     return call if most == 1 else Repeat(call, 1, most, separator)
 
 
-def _any_call(syntax: ToolCallSyntax, call: tuple[Piece, ...], values: Mapping[str, JsonValue]) -> Node:
+def _any_call(syntax: ToolCallSyntax, call: tuple[Piece, ...], values: Mapping[str, Node]) -> Node:
     return alternative([_call(syntax, call, name, value) for name, value in values.items()])
 
 
-def _call(syntax: ToolCallSyntax, call: tuple[Piece, ...], name: str, arguments: JsonValue) -> Node:
+def _call(syntax: ToolCallSyntax, call: tuple[Piece, ...], name: str, arguments: Node) -> Node:
     return sequence(*(node for piece in call for node in _piece(piece, syntax, name, arguments)))
 
 
-def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: JsonValue) -> tuple[Node, ...]:
+def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: Node) -> tuple[Node, ...]:
     match piece:
         case Mark(text=text) | Header(text=text):
             return (Marker(text),) if text else ()

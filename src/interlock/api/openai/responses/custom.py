@@ -1,8 +1,9 @@
 """Custom tools: the model writes a call with one argument, ``input``, and the client gets the string in it.
 
 So whatever holds for calls holds for them, in the family's own format: the string's schema has the grammar as its
-``pattern``. A regex is read as ECMAScript's, like every pattern of a schema; a Lark grammar is turned into one pattern
-where its language is regular (``constraints.lark.regular``), and refused where it is not.
+``pattern``. A regex is read as ECMAScript's, like every pattern of a schema. A Lark grammar is turned into one pattern where
+its language is regular (``constraints.lark.regular``); one that nests goes on as it is, and is held where the family
+writes arguments as JSON (``constraints.lark.quoted``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 
 from interlock.api.openai.responses.wire import WireTool, WireToolFormat
 from interlock.constraints.lark.regular import pattern as lark_pattern
-from interlock.constraints.lark.syntax import LarkError
+from interlock.constraints.lark.syntax import LarkError, NotRegularError
 from interlock.core.tools import Tool
 from interlock.errors import InterlockError
 
@@ -27,16 +28,24 @@ _WHOLE = re.compile(
 def custom_tool(wire: WireTool, name: str, path: str) -> Tool:
     """The function that the model is shown; strict, so that its argument is always as described."""
     schema: dict[str, object] = {"type": "string"}
+    grammar = None
     format_ = wire.format
     if format_ is not None and format_.type == "grammar":
-        schema |= _held_to(format_, f"{path}.format")
+        keywords, grammar = _held_to(format_, f"{path}.format")
+        schema |= keywords
     parameters = {
         "type": "object",
         "properties": {"input": schema},
         "required": ["input"],
         "additionalProperties": False,
     }
-    return Tool(name=name, description=wire.description, parameters=json.dumps(parameters), strict=True)
+    return Tool(
+        name=name,
+        description=wire.description,
+        parameters=json.dumps(parameters),
+        strict=True,
+        input_grammar=grammar,
+    )
 
 
 def call_arguments(text: str) -> str:
@@ -69,23 +78,23 @@ class InputReader:
         return decoded
 
 
-def _held_to(format_: WireToolFormat, path: str) -> dict[str, str]:
-    """Keywords of the input's schema. A Lark grammar is shown to the model as its author wrote it."""
+def _held_to(format_: WireToolFormat, path: str) -> tuple[dict[str, str], str | None]:
+    """Keywords of the input's schema, and a grammar that they cannot say. A Lark grammar is shown to the model as its
+    author wrote it."""
     for name, value in (("syntax", format_.syntax), ("definition", format_.definition)):
         if value is None:
             raise InterlockError("missing_field", f"{path}.{name} is missing", param=f"{path}.{name}")
     definition = format_.definition or ""
     if format_.syntax == "regex":
-        return {"pattern": f"^(?:{definition})$"}
+        return {"pattern": f"^(?:{definition})$"}, None
     if format_.syntax != "lark":
         param = f"{path}.syntax"
         raise InterlockError("invalid_value", f"{param} must be `lark` or `regex`", param=param)
+    shown = {"description": f"A text that this Lark grammar derives:\n{definition}"}
     try:
-        pattern = lark_pattern(definition)
+        return {**shown, "pattern": f"^(?:{lark_pattern(definition)})$"}, None
+    except NotRegularError:
+        return shown, definition
     except LarkError as error:
         param = f"{path}.definition"
         raise InterlockError("invalid_grammar", f"{param}, {error}", param=param) from None
-    return {
-        "description": f"A text that this Lark grammar derives:\n{definition}",
-        "pattern": f"^(?:{pattern})$",
-    }

@@ -132,6 +132,13 @@ async def test_a_lark_grammar_is_a_pattern_beside_the_text_that_the_model_is_sho
     assert source in text["description"]
 
 
+async def test_a_lark_grammar_that_nests_goes_on_as_it_is(read) -> None:
+    source = 'start: "(" start ")" | "x"'
+    (tool,) = (await read(tools=[grammar("lark", source)])).tools
+    assert tool.input_grammar == source
+    assert "pattern" not in tool.schema()["properties"]["input"]
+
+
 async def test_formats(read) -> None:
     assert (await read(text={"format": {"type": "text"}})).output_format == TextFormat()
     assert (await read(text={"format": {"type": "json_object"}})).output_format == JsonObjectFormat()
