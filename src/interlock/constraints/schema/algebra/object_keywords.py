@@ -142,9 +142,15 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         out = []
         patterns = self._patterns(schema)
         properties = self.graph.named(schema, "properties")
+        required = dict.fromkeys(_names(schema.get("required")))
         for name, child in properties.items():
             value = self.graph.value(child, positive=False)
-            if value != NEVER:
+            if value == NEVER:
+                continue
+            if name in required:  # a required one is missing or wrong
+                del required[name]
+                out.append(ObjectShape(names=((name, value),)))
+            else:
                 out.append(ObjectShape(names=((name, value),), presence=presence.need([name])))
         for pattern, child in patterns:
             out += self._some(pattern, self.graph.value(child, positive=False))
@@ -155,7 +161,7 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         key_names = self._key_names(schema)
         if key_names is not None:
             out += self._some(lang.negate(key_names), ANYTHING)
-        broken = presence.any_of(self._broken_presence(schema))
+        broken = presence.any_of(self._broken_presence(schema, required))
         if broken is not None:
             out.append(ObjectShape(presence=broken))
         return out
@@ -173,8 +179,8 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
             return [ObjectShape(presence=presence.count(1, None))]
         return [ObjectShape(exists=frozenset({Exists(keys, value)}))]
 
-    def _broken_presence(self, schema: Schema) -> list[Term]:
-        out = [Term(forbid=frozenset({name})) for name in _names(schema.get("required"))]
+    def _broken_presence(self, schema: Schema, required: Iterable[str]) -> list[Term]:
+        out = [Term(forbid=frozenset({name})) for name in required]
         for name, needed in self._dependent_names(schema).items():
             out += [
                 Term(need=frozenset({name}), forbid=frozenset({other})) for other in needed if other != name
