@@ -16,11 +16,13 @@ def _no_documents() -> Mapping[str, Any]:
 class Limits:
     """Bounds on blow-up. A schema that exceeds one is refused, in bounded time.
 
-    alternatives: of one normal form. work: steps of the algebra for one schema. rules: of the grammar.
+    alternatives: of one normal form. multiplied: more alternatives than these are kept as choices where that is
+    possible, not multiplied out. work: steps of the algebra for one schema. rules: of the grammar.
     schema_nodes, schema_depth: of the schema itself. grammar_chars: of the lowered text.
     """
 
     alternatives: int = 400
+    multiplied: int = 64
     work: int = 200_000
     rules: int = 20_000
     schema_nodes: int = 250_000

@@ -8,7 +8,7 @@ from typing import Any
 from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
 from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
-from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
+from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, both, cells
 from interlock.constraints.schema.algebra.presence import Presence, Term, meet, terms
 from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, Scalars
 from interlock.constraints.schema.graph import NEVER, Graph, Value
@@ -152,6 +152,8 @@ class Algebra:
         held = meet(shape.presence, Presence(Term(forbid=frozenset(dead))))
         if held is None:
             return None
+        if shape.choices and not self._choosable(replace(shape, presence=held)):
+            return None
         if held.factors or held.unit.low or shape.exists:
             alive = [name for name, _ in shape.names if name not in dead]
             open_cells = [cell for cell in cells(shape) if self.inhabited(cell.value)]
@@ -160,6 +162,17 @@ class Algebra:
             if not all(self.exists(shape, rule.keys, rule.value, open_cells, held) for rule in shape.exists):
                 return None
         return held
+
+    def _choosable(self, shape: ObjectShape) -> bool:
+        """There is a way through all choices."""
+        first = min(shape.choices, key=lambda choice: choice.order)
+        rest = replace(shape, choices=shape.choices - {first})
+        for way in first.ways():
+            self.budget.spend(10)
+            met = both(rest, way)
+            if met is not None and self.usable(met) is not None:
+                return True
+        return False
 
     def countable(self, held: Presence, alive: list[str], open_cells: list[Cell]) -> bool:
         expanded = terms(held)

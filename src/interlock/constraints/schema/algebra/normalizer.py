@@ -21,6 +21,9 @@ Shape = TypeVar("Shape")
 Inhabited = Callable[[Value], bool]
 
 
+_MANY = 4  # branches of a oneOf
+
+
 class _NotYetError(Exception):
     """A question about a schema that is just being normalised."""
 
@@ -167,7 +170,9 @@ class Normalizer(ABC, Generic[Shape]):
     def negative(self, schema: Schema) -> list[Shape]:
         return self._remembered(schema, False)
 
-    def product(self, left: list[Shape], right: list[Shape]) -> list[Shape]:
+    def product(self, left: list[Shape], right: list[Shape], *, many: bool = False) -> list[Shape]:
+        """Both. many: it is one of many products, whose alternatives should not be multiplied out."""
+        del many
         if left == [self.top]:
             return right
         if right == [self.top]:
@@ -294,7 +299,7 @@ class Normalizer(ABC, Generic[Shape]):
             held = self.product(out, self.positive(child))
             for other_index, other in enumerate(children):
                 if held and other_index != index and self._overlaps(held, other):
-                    held = self.product(held, self.negative(other))
+                    held = self.product(held, self.negative(other), many=len(children) > _MANY)
             found += held
         return self.union(found)
 

@@ -12,10 +12,13 @@ from interlock.constraints.schema.algebra.objects import ALL_KEYS, NO_KEYS, Exis
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.algebra.scalars import pattern_language
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Schema, Value, meet_all
+from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.resources import escape
 from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import is_empty
 from interlock.constraints.schema.text.nodes import Lang, Words
+
+_MAX_TRACKED = 64  # a rule has so many bits
 
 
 class ObjectNormalizer(Normalizer[ObjectShape]):
@@ -29,6 +32,40 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         if shape is None or all(len(value) < 2 for _, value in shape.names):
             return shape
         return replace(shape, names=tuple((name, self.simplified(value)) for name, value in shape.names))
+
+    def product(
+        self, left: list[ObjectShape], right: list[ObjectShape], *, many: bool = False
+    ) -> list[ObjectShape]:
+        multiplied = 1 if many else self.options.limits.multiplied
+        if len(left) * len(right) <= multiplied or [self.top] in (left, right):
+            return super().product(left, right)
+        out: list[ObjectShape] = []
+        for shape in left:
+            ways = [way for other in right for way in objects.shown(other, shape)]
+            if objects.choice(ways) is None:
+                out += super().product([shape], right)
+            elif (found := self._choose(shape, ways)) is not None:
+                out.append(found)
+        return self.union(out)
+
+    def _choose(self, shape: ObjectShape, ways: list[ObjectShape]) -> ObjectShape | None:
+        """``shape`` with those of ``ways`` as a choice that are possible there, ``None`` if none is."""
+        possible: list[tuple[ObjectShape, ObjectShape]] = []
+        for way in ways:
+            self.budget.spend(4)
+            met = self.meet(shape, way)
+            if met == shape:
+                return shape
+            if met is not None and self._alive(met):
+                possible.append((way, met))
+        if len(possible) < 2:
+            return possible[0][1] if possible else None
+        left = objects.choice(way for way, _ in possible)
+        assert left is not None  # it is a part of a choice
+        chosen = replace(shape, choices=shape.choices | {left})
+        if chosen.num_tracked > _MAX_TRACKED:
+            raise RefusedError("too complex: too many overlapping alternatives", too_complex=True)
+        return chosen
 
     def compact(self, shapes: Iterable[ObjectShape]) -> list[ObjectShape]:
         return objects.absorbed(objects.compact(shapes), self.budget)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from interlock.constraints.schema.algebra import presence
-from interlock.constraints.schema.algebra.presence import FREE, Presence
+from interlock.constraints.schema.algebra.presence import FREE, Presence, Term
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Value, meet, meet_all
 from interlock.constraints.schema.problems import Budget, RefusedError
 from interlock.constraints.schema.text import lang
@@ -47,6 +47,29 @@ class Exists:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """At least one of these: a key with a value of a kind, or what a term says of the keys."""
+
+    pairs: frozenset[tuple[str, Value]]
+    terms: frozenset[Term]
+
+    def names(self) -> set[str]:
+        return {name for name, _ in self.pairs}.union(*(term.need | term.forbid for term in self.terms))
+
+    @property
+    def order(self) -> tuple[int, list[str]]:
+        """Sorts choices, narrow ones first."""
+        return len(self.pairs) + len(self.terms), sorted(self.names())
+
+    def ways(self) -> Iterator[ObjectShape]:
+        """Each of them as a shape, in the same order in every process."""
+        for term in sorted(self.terms, key=lambda term: term.order):
+            yield ObjectShape(presence=Presence(term))
+        for name, value in sorted(self.pairs, key=lambda pair: (pair[0], sorted(pair[1]))):
+            yield ObjectShape(names=((name, value),), presence=presence.need([name]))
+
+
+@dataclass(frozen=True, slots=True)
 class Keys:
     """Keys that a schema has evaluated (for ``unevaluatedProperties``)."""
 
@@ -69,24 +92,37 @@ NO_KEYS: Final = Keys()
 
 @dataclass(frozen=True, slots=True)
 class ObjectShape:
-    """names: named keys, in declared order. layers: all other keys. declares: some schema lists properties.
-    speaks: some schema says what else there may be."""
+    """names: named keys, in declared order. layers: all other keys. choices: alternatives that are not multiplied
+    out. declares: some schema lists properties. speaks: some schema says what else there may be."""
 
     names: tuple[tuple[str, Value], ...] = ()
     layers: frozenset[Layer] = frozenset()
     exists: frozenset[Exists] = frozenset()
+    choices: frozenset[Choice] = frozenset()
     presence: Presence = FREE
     evaluated: Keys = NO_KEYS
     declares: bool = False
     speaks: bool = False
+
+    @property
+    def num_tracked(self) -> int:
+        """Keys that choices speak of, and choices."""
+        return len(self.choices) + len(set().union(*(choice.names() for choice in self.choices)))
+
+    @property
+    def is_closed(self) -> bool:
+        """There is no key beyond ``names``."""
+        return any(layer.otherwise == NEVER and not layer.patterns for layer in self.layers)
 
     def other(self, name: str) -> Value:
         """What the layers ask of a key that is not in ``names``."""
         return meet_all(layer.value(name) for layer in self.layers)
 
     def settled(self) -> ObjectShape:
-        """Names that only the presence formula mentions get their place in ``names``."""
+        """Names that only the presence formula and choices mention get their place in ``names``."""
         mentioned = self.presence.names()
+        for choice in self.choices:
+            mentioned |= choice.names()
         missing = sorted(mentioned.difference(name for name, _ in self.names)) if mentioned else ()
         if not missing:
             return self
@@ -117,11 +153,56 @@ def both(left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
         names=tuple(names),
         layers=merged(left.layers | right.layers),
         exists=left.exists | right.exists,
+        choices=left.choices | right.choices,
         presence=held,
         evaluated=left.evaluated | right.evaluated,
         declares=left.declares or right.declares,
         speaks=left.speaks or right.speaks,
     )
+
+
+def shown(shape: ObjectShape, inside: ObjectShape) -> list[ObjectShape]:
+    """``shape``, where it only asks for some key of a kind, as the keys that ``inside``, which is closed, has."""
+    if len(shape.exists) != 1 or replace(shape, exists=frozenset()) != TOP or not inside.is_closed:
+        return [shape]
+    (rule,) = shape.exists
+    found = [(name, meet(value, rule.value)) for name, value in inside.names if matches(rule.keys, name)]
+    return [
+        ObjectShape(
+            names=() if rule.value == ANYTHING else ((name, rule.value),), presence=presence.need([name])
+        )
+        for name, value in found
+        if value != NEVER
+    ]
+
+
+def choice(shapes: Iterable[ObjectShape]) -> Choice | None:
+    """One of ``shapes``, if each of them speaks of one key and one schema, or of presence without counts."""
+    pairs: set[tuple[str, Value]] = set()
+    terms: set[Term] = set()
+    for shape in shapes:
+        unit = shape.presence.unit
+        if shape != ObjectShape(names=shape.names, presence=shape.presence) or len(shape.names) > 1:
+            return None
+        if shape.names:
+            ((name, value),) = shape.names
+            if shape.presence not in (presence.need([name]), FREE) or len(value) > 1:
+                return None
+            if value == ANYTHING:
+                terms.add(Term(need=frozenset({name})))
+            else:
+                pairs.add((name, value))
+            if shape.presence == FREE:  # wrong or missing
+                terms.add(Term(forbid=frozenset({name})))
+        elif not shape.presence.factors:
+            terms.add(unit)
+        elif unit.is_free and len(shape.presence.factors) == 1:
+            terms |= next(iter(shape.presence.factors))
+        else:
+            return None
+    if any(term.low or term.high is not None for term in terms):
+        return None
+    return Choice(frozenset(pairs), frozenset(terms))
 
 
 def merged(layers: Iterable[Layer]) -> frozenset[Layer]:
@@ -177,7 +258,8 @@ def absorbed(shapes: list[ObjectShape], budget: Budget) -> list[ObjectShape]:
 
 
 def _weight(shape: ObjectShape) -> int:
-    return sum(len(value) for _, value in shape.names) + len(shape.layers) + len(shape.exists)
+    parts = len(shape.layers) + len(shape.exists) + len(shape.choices)
+    return sum(len(value) for _, value in shape.names) + parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +272,9 @@ class _Compared:
 def _foreign(inner: _Compared, outer: _Compared) -> str | None:
     """``None`` only if every object of ``inner`` is one of ``outer``; else what tells them apart: a name, or no name."""
     first, second = inner.shape, outer.shape
-    if not (second.layers <= first.layers and second.exists <= first.exists and inner.flags == outer.flags):
+    if not (second.layers <= first.layers and second.exists <= first.exists):
+        return ""
+    if not second.choices <= first.choices or inner.flags != outer.flags:
         return ""
     for name, value in second.names:
         if not value <= inner.values.get(name, NEVER):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 TRUE: Final = "true"
@@ -59,6 +59,18 @@ def lacks_one(bits: Iterable[int]) -> str:
     return any_of(
         f"not(is_ones([{low}:{high}]))" if high - low > 1 else f"bit_clear({low})" for low, high in _runs(bits)
     )
+
+
+def merged(gates: Iterable[str]) -> Iterator[str]:
+    """Many "this bit is clear" are one test of a range."""
+    bits = []
+    for gate in gates:
+        if gate.startswith("bit_clear(") and gate.count("(") == 1:
+            bits.append(int(gate[10:-1]))
+        else:
+            yield gate
+    if bits:
+        yield lacks_one(bits)
 
 
 def _runs(bits: Iterable[int]) -> list[tuple[int, int]]:

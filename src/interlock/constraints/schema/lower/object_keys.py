@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from interlock.constraints.schema.algebra.objects import Cell, Exists
+from interlock.constraints.schema.algebra.objects import Cell, Choice, Exists
 from interlock.constraints.schema.algebra.presence import Term
 from interlock.constraints.schema.graph import Value
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
@@ -19,7 +19,8 @@ class Keys:
     """The keys of one object, ready to be written.
 
     named: (name, value) in declared order, all possible. others: cells of unnamed keys. unit: what must hold of
-    names and count. groups: independent disjunctions of the same. exists: needs a key of that kind.
+    names and count. groups: independent disjunctions of the same. exists: needs a key of that kind. choices: of
+    named keys alone.
     """
 
     named: tuple[tuple[str, Value], ...]
@@ -27,6 +28,12 @@ class Keys:
     unit: Term
     groups: tuple[tuple[Term, ...], ...]
     exists: tuple[Exists, ...]
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def is_simple(self) -> bool:
+        """Nothing is asked but the presence of some keys."""
+        return not (self.groups or self.exists or self.choices or self.counts)
 
     @property
     def counts(self) -> bool:

@@ -14,7 +14,9 @@ from interlock.constraints.schema.algebra.presence import Term
 from interlock.constraints.schema.graph import ANYTHING, Value, meet
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.object_chain import write_chain
+from interlock.constraints.schema.lower.object_choices import ChoiceBits
 from interlock.constraints.schema.lower.object_keys import Keys, Pairs
+from interlock.constraints.schema.lower.object_room import cases
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.options import SchemaOptions
@@ -46,8 +48,12 @@ class _Layout:
     bits: dict[str, int]
     needed: int
     exists: list[int]
+    choices: int  # bit of the first
     counter: str
     witnesses: list[int]  # bits beside the names, one for each of ``exists`` where keys are counted
+
+    def of(self, names: Iterable[str]) -> list[int]:
+        return [self.bits[name] for name in names]
 
     @property
     def width(self) -> int:
@@ -61,6 +67,7 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
     comes twice."""
     in_order = [name for name, _ in keys.named]
     involved = {name for group in keys.groups for term in group for name in term.need | term.forbid}
+    involved.update(*(choice.names() for choice in keys.choices))
     first = [name for name in in_order if name in keys.unit.need]
     second = [name for name in in_order if name in involved and name not in keys.unit.need]
     third = [name for name in in_order if name not in keys.unit.need and name not in involved]
@@ -70,10 +77,16 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
             "a count of keys beside several negated additionalProperties needs a check while generating",
             keyword="minProperties",
         )
-    available = _BITS - shows - len(keys.exists) - (_COUNTER_BITS if keys.counts and keys.others else 0)
+    available = (
+        _BITS
+        - shows
+        - len(keys.exists)
+        - len(keys.choices)
+        - (_COUNTER_BITS if keys.counts and keys.others else 0)
+    )
     must = first + second + (third if keys.counts else [])
     if len(must) > available:
-        if keys.groups or keys.exists or keys.counts:
+        if not keys.is_simple:
             raise RefusedError(
                 "more keys to keep track of than a rule can hold", keyword="required", too_complex=True
             )
@@ -82,10 +95,10 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
     bits = {name: index for index, name in enumerate(names)}
     used = len(names) + shows
     exists = list(range(used, used + len(keys.exists)))
-    counter = (
-        f"[{used + len(exists)}:{used + len(exists) + _COUNTER_BITS}]" if keys.counts and keys.others else ""
-    )
-    return _Layout(bits, len(first), exists, counter, list(range(len(names), used)))
+    choices = used + len(exists)
+    free = choices + len(keys.choices)
+    counter = f"[{free}:{free + _COUNTER_BITS}]" if keys.counts and keys.others else ""
+    return _Layout(bits, len(first), exists, choices, counter, list(range(len(names), used)))
 
 
 @dataclass(slots=True)
@@ -104,8 +117,8 @@ class _SetWriter:
         comma = terminal(self.syntax.item_separator)
         entries = [entry for entry in (*self._named(), *self._others()) if entry[1] != when.FALSE]
         if not entries:
-            return self.writer.rule(f"{opening} {closing}")
-        more = when.any_of(_merged(condition for _, condition in entries))
+            return self.writer.rule(f"{opening} {closing}") if self._may_be_empty() else ""
+        more = when.any_of(when.merged(condition for _, condition in entries))
         bodies = {
             "p": (when.alternatives(entries), True),
             "t": (when.alternatives([(closing, self._end()), (f"{comma} @p@::_", more)]), True),
@@ -118,25 +131,29 @@ class _SetWriter:
 
     def _named(self) -> list[tuple[str, str]]:
         keys = self.keys
-        if self.any_order and not (keys.groups or keys.exists or keys.counts):
+        if self.any_order and keys.is_simple:
             return [self._plain(name, value) for name, value in keys.named]
         out = []
         for position, (name, value) in enumerate(self.keys.named):
             bit = self.layout.bits.get(name)
             gate = [f"bit_clear({bit})"] if bit is not None else []
-            gate += [self._in_order(position), self._completable(name, position), self._room(name)]
+            gate += [self._in_order(position), self._completable(name, position)]
             witnesses = [
                 (index, rule.value)
                 for index, rule in enumerate(self.keys.exists)
                 if lang.both(lang.words([name]), rule.keys) != lang.NONE
             ]
             own = [] if bit is None else [bit]
-            for kind, shown in self._witnessed(value, witnesses):
-                plain = [
-                    self._not_last_witness(index, position) for index, _ in witnesses if index not in shown
-                ]
-                effect = when.set_bits([*own, *(self.layout.exists[index] for index in shown)])
-                out.append((f"{self.pairs.named(name, kind)} @t@::{effect}", when.all_of([*gate, *plain])))
+            for part, made in self.choices.kinds(name, value):
+                chosen = [*own, *self.choices.effect(made)]
+                following = self.choices.still_open(position, made)
+                for kind, shown in self._witnessed(part, witnesses):
+                    plain = [
+                        self._not_last_witness(index, position) for index, _ in witnesses if index not in shown
+                    ]
+                    effect = when.set_bits([*chosen, *(self.layout.exists[index] for index in shown)])
+                    condition = when.all_of([*gate, following, *plain, self._room(name, shown, made)])
+                    out.append((f"{self.pairs.named(name, kind)} @t@::{effect}", condition))
         return out
 
     def _plain(self, name: str, value: Value) -> tuple[str, str]:
@@ -148,20 +165,24 @@ class _SetWriter:
 
     def _others(self) -> list[tuple[str, str]]:
         out = []
+        for region, rules, kind, shown in self._other_pairs():
+            gate = [self._room(None, shown, frozenset())]
+            if not self.options.guards:
+                # a repeated key has its last value: after a witness, only witnesses may use such keys
+                gate += [f"bit_clear({self.layout.exists[i]})" for i in rules if i not in shown]
+            pair = self.pairs.of(region, kind)
+            out += [
+                (f"{pair} @t@::{effect}", when.all_of([*gate, condition]))
+                for effect, condition in self._counted([self.layout.exists[i] for i in shown])
+            ]
+        return out
+
+    def _other_pairs(self) -> Iterator[tuple[Lang, list[int], Value, list[int]]]:
+        """Undeclared keys, the rules that ask for such ones, their values, and which of the rules these satisfy."""
         for cell in self.keys.others:
             for region, rules in self._regions(cell.keys):
-                witnesses = [(index, self.keys.exists[index].value) for index in rules]
-                for kind, shown in self._witnessed(cell.value, witnesses):
-                    gate = [self._room(None)]
-                    if not self.options.guards:
-                        # a repeated key has its last value: after a witness, only witnesses may use such keys
-                        gate += [f"bit_clear({self.layout.exists[i]})" for i, _ in witnesses if i not in shown]
-                    pair = self.pairs.of(region, kind)
-                    out += [
-                        (f"{pair} @t@::{effect}", when.all_of([*gate, condition]))
-                        for effect, condition in self._counted([self.layout.exists[i] for i in shown])
-                    ]
-        return out
+                for kind, shown in self._witnessed(cell.value, [(i, self.keys.exists[i].value) for i in rules]):
+                    yield region, rules, kind, shown
 
     def _counted(self, shown: list[int]) -> list[tuple[str, str]]:
         """Effects of an undeclared key that shows what the bits ``shown`` ask for. One function cannot set a bit and
@@ -247,6 +268,10 @@ class _SetWriter:
     def any_order(self) -> bool:
         return self.options.property_order == "any"
 
+    @property
+    def choices(self) -> ChoiceBits:
+        return ChoiceBits(self.keys, self.layout.bits, self.layout.choices, self.any_order, self.algebra)
+
     # formulas
 
     def _completable(self, name: str, position: int) -> str:
@@ -260,8 +285,8 @@ class _SetWriter:
                     when.any_of(
                         when.all_of(
                             [
-                                when.has_none(self._bits(term.forbid)),
-                                when.has_all(self._bits(term.need & passed)),
+                                when.has_none(self.layout.of(term.forbid)),
+                                when.has_all(self.layout.of(term.need & passed)),
                             ]
                         )
                         for term in left
@@ -269,23 +294,23 @@ class _SetWriter:
                 )
         return when.all_of(parts)
 
-    def _bits(self, names: frozenset[str]) -> list[int]:
-        return [self.layout.bits[name] for name in names]
-
     def _end(self) -> str:
         parts = [when.has_all(range(self.layout.needed))]
         parts += [when.any_of(self._term(term) for term in group) for group in self.keys.groups]
         parts += [f"bit_set({bit})" for bit in self.layout.exists]
+        parts.append(self.choices.end())
         if self.keys.counts and self.keys.unit.low > len(self.keys.unit.need):
             parts.append(self._at_least(self.keys.unit.low))
         return when.all_of(parts)
 
     def _term(self, term: Term) -> str:
-        return when.all_of([when.has_all(self._bits(term.need)), when.has_none(self._bits(term.forbid))])
+        return when.all_of(
+            [when.has_all(self.layout.of(term.need)), when.has_none(self.layout.of(term.forbid))]
+        )
 
     def _may_be_empty(self) -> bool:
         unit = self.keys.unit
-        if unit.need or unit.low or self.keys.exists:
+        if unit.need or unit.low or self.keys.exists or not self.choices.made_by_nothing():
             return False
         return all(any(not term.need for term in group) for group in self.keys.groups)
 
@@ -314,12 +339,38 @@ class _SetWriter:
             for count in range(max(0, low - width), others + 1)
         )
 
-    def _room(self, name: str | None) -> str:
-        """A key that is not needed leaves room for the needed ones."""
+    def _room(self, name: str | None, shown: list[int], made: frozenset[int]) -> str:
+        """A key leaves room for the needed ones, and for keys that show what must still be shown."""
         unit = self.keys.unit
-        if unit.high is None or not self.keys.counts or (name is not None and name in unit.need):
+        if unit.high is None or not self.keys.counts:
             return when.TRUE
-        free = unit.high - len(unit.need)
+        own = 0 if name is not None and name in unit.need else 1
+        num_exists = len(self.keys.exists)
+        owed = [(index, self._shown_anyway(index, name)) for index in range(num_exists) if index not in shown]
+        owed += enumerate(self.choices.settled(name, made), num_exists)
+        owed = [(index, condition) for index, condition in owed if condition != when.TRUE]
+        together = {frozenset(found) for *_, found in self._other_pairs()} if len(owed) > 1 else set()
+        return when.any_of(
+            when.all_of([self._space(own + missing), *settled]) for missing, settled in cases(owed, together)
+        )
+
+    def _shown_anyway(self, index: int, name: str | None) -> str:
+        """What must exist is there, or a needed key that is still to come can show it."""
+        rule, need = self.keys.exists[index], self.keys.unit.need
+        ways = [f"bit_set({self.layout.exists[index]})"]
+        for other, value in self.keys.named:
+            if other in need and other != name and lang.both(lang.words([other]), rule.keys) != lang.NONE:
+                able = self.algebra.inhabited(meet(value, rule.value))
+                ways += [f"bit_clear({self.layout.bits[other]})"] if able else []
+        return when.any_of(ways)
+
+    def _space(self, amount: int) -> str:
+        """So many keys that are not needed still fit."""
+        if not amount:
+            return when.TRUE
+        unit = self.keys.unit
+        assert unit.high is not None
+        free = unit.high - len(unit.need) - amount + 1
         optional = self.layout.width - self.layout.needed
         named = f"[{self.layout.needed}:{self.layout.width}]"
         if free <= 0:
@@ -339,15 +390,3 @@ def _check_count(total: int, named: int, keyword: str) -> None:
     """``named``: how many of the keys have a bit of their own; each is a case."""
     if named > _MAX_COUNT or total > _MAX_COUNTER:
         raise RefusedError(f"more than {_MAX_COUNT} keys to count", keyword=keyword, too_complex=True)
-
-
-def _merged(gates: Iterable[str]) -> Iterator[str]:
-    """Many "this bit is clear" are one test of a range."""
-    bits = []
-    for gate in gates:
-        if gate.startswith("bit_clear(") and gate.count("(") == 1:
-            bits.append(int(gate[10:-1]))
-        else:
-            yield gate
-    if bits:
-        yield when.lacks_one(bits)

@@ -48,7 +48,8 @@ class ObjectLowering:
         if held is None:
             return []
         shape = _with(shape, held)
-        return [self._write(self._keys(shape, term)) for term in self._cases(shape, held)]
+        found = (self._write(self._keys(shape, term)) for term in self._cases(shape, held))
+        return [rule for rule in found if rule]  # a policy may leave nothing of a case
 
     def _cases(self, shape: ObjectShape, held: Presence) -> list[Presence]:
         """Counts and alternatives of names do not mix in one rule: then each alternative is a case."""
@@ -82,7 +83,8 @@ class ObjectLowering:
         possible = tuple(
             tuple(_relevant(term, names) for term in group if term.need <= names) for group in groups
         )
-        return Keys(tuple(alive), tuple(others), unit, possible, tuple(sorted(shape.exists, key=repr)))
+        exists, choices = sorted(shape.exists, key=repr), sorted(shape.choices, key=lambda item: item.order)
+        return Keys(tuple(alive), tuple(others), unit, possible, tuple(exists), tuple(choices))
 
     def _closed(
         self,
@@ -97,6 +99,10 @@ class ObjectLowering:
         kept = [(name, value) for name, value in alive if name in declared or name in needed]
         listed = [cell for cell in others if cell.declared]
         closed = replace(shape, names=tuple(kept), presence=held)
+        dropped = frozenset().union(*(choice.names() for choice in shape.choices)).difference(dict(kept))
+        without = presence.meet(held, presence.forbid(dropped)) if dropped else held
+        if without is None or self._algebra.usable(_with(shape, without)) is None:
+            return alive, others
         possible = self._algebra.countable(held, [name for name, _ in kept], listed) and all(
             self._algebra.exists(closed, rule.keys, rule.value, listed, held) for rule in shape.exists
         )
@@ -105,10 +111,9 @@ class ObjectLowering:
     def _write(self, keys: Keys) -> str:
         counted = keys.unit.low > max(1, len(keys.unit.need)) or bool(keys.exists)
         self._recorder.object(keys, distinct=self._options.guards and bool(keys.others) and counted)
-        simple = not (keys.groups or keys.exists or keys.counts)
         any_order = self._options.property_order == "any"
         few = len(keys.named) + bool(keys.others) < 2 or not keys.named
-        if simple and (not any_order or few):
+        if keys.is_simple and (not any_order or few):
             return write_chain(keys, self._writer, self._syntax, self._pair)
         return write_set(keys, self._writer, self._syntax, self._pair, self._options, self._algebra)
 
