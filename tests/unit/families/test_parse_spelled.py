@@ -1,0 +1,93 @@
+"""Calls of any content are read back, and hostile text takes linear time."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.core.events import (
+    ParserEvent,
+    TextDelta,
+    ToolCallArguments,
+    ToolCallStart,
+)
+from interlock.families.qwen3 import FAMILY as QWEN3
+from interlock.families.wire.spell import spell_calls
+from tests.unit.families.reading import (
+    IDS,
+    TOKENS,
+    joined,
+    parser,
+    pieces,
+)
+
+ARGUMENTS = st.dictionaries(
+    st.text(max_size=5),
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+NAMES = st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True)
+
+
+@given(st.lists(st.tuples(NAMES, ARGUMENTS), min_size=1, max_size=3), st.booleans(), st.randoms())
+def test_calls_that_the_family_spells_are_read_back(
+    calls: list[tuple[str, dict[str, Any]]], tokens: bool, chance: random.Random
+) -> None:
+    turn = spell_calls(QWEN3.tool_calls, calls)
+    # Only the markup arrives as tokens; the same text in a string is spelt with ordinary tokens.
+    markup = [edge for m in re.finditer(r"^</?tool_call>$", turn, re.MULTILINE) for edge in m.span()]
+    cuts = [
+        cut
+        for cut in chance.choices(range(len(turn)), k=8)
+        if not any(a < cut < b for a, b in zip(markup[::2], markup[1::2], strict=True))
+    ]
+    machine = parser(special_tokens=TOKENS if tokens else None)
+    events: list[ParserEvent] = []
+    position = 0
+    for piece in pieces(turn, [*markup, *cuts]):
+        is_token = tokens and position in markup[::2]
+        events += machine.push_token(IDS[piece], piece) if is_token else machine.push_text(piece)
+        position += len(piece)
+    events += machine.finish(truncated=False)
+    arguments = [event.text for event in joined(events) if isinstance(event, ToolCallArguments)]
+    names = [event.name for event in events if isinstance(event, ToolCallStart)]
+    assert list(zip(names, map(json.loads, arguments), strict=True)) == calls
+    assert not [event for event in events if isinstance(event, TextDelta)]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<" * 200_000,
+        "<tool_call>" * 15_000,
+        "\n" * 200_000,
+        '<tool_call>{"' * 12_000,
+        '<tool_call>{"name": "f", "arguments": ' + '{"a":' * 40_000,
+        "<think>" * 20_000,
+        "</tool_call>" * 12_000,
+    ],
+    ids=["angle", "openers", "newlines", "envelopes", "depth", "thoughts", "closers"],
+)
+@pytest.mark.parametrize("size", [7, 10**6])
+def test_time_is_linear_on_hostile_text(hostile: str, size: int) -> None:
+    machine = parser(tools="hide")
+    start = time.process_time()
+    for at in range(0, len(hostile), size):
+        machine.push_text(hostile[at : at + size])
+    machine.finish(truncated=True)
+    assert time.process_time() - start < 3
