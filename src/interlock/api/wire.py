@@ -45,6 +45,14 @@ class WireSampling(Wire):
     skip_special_tokens: bool | None = None
 
 
+class WireSchedule(Wire):
+    """When a request runs and how long it may take; Interlock's own on every endpoint that generates. priority: higher
+    goes first. timeout: seconds."""
+
+    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
+    timeout: Annotated[Number, Field(gt=0)] | None = None
+
+
 class WireInterlock(Wire):
     """Our own options, on every endpoint that takes a schema; see ``core.request``: ``JsonPolicy``,
     ``ReportOptions``. logprobs: which distribution those that the request asks for are of."""

@@ -177,9 +177,9 @@ class Pool:
 
 
 class Stack:
-    """A served model whose text a test sets."""
+    """A served model whose text a test sets. limits: of ``HttpConfig``."""
 
-    def __init__(self) -> None:
+    def __init__(self, **limits: Any) -> None:
         self.text = "hello"
         self.tokenizer = byte_tokenizer()
         self.engine = ScriptedEngine(self._play, context_tokens=2000)
@@ -201,7 +201,7 @@ class Stack:
             engine=self.engine,
             compile_pool=self.pool,
         )
-        metrics, http = Metrics(), HttpConfig(drain_s=0.0)
+        metrics, http = Metrics(), HttpConfig(drain_s=0.0, **limits)
         self.service = GenerationService(self.model, metrics, http)
         self.app = build_app(
             self.service, http, metrics, health=lambda: self.service.lifecycle.phase, stats=self.engine.stats

@@ -114,6 +114,8 @@ def _call(wire: WireRequest, request_id: str, *, loads: bool = False, **fields: 
         # -1 and -2 mean as many as there is room for.
         max_tokens=1 if loads else None if options.num_predict in (-1, -2) else options.num_predict,
         stop=read_stop(options.stop, "options.stop"),
+        priority=wire.priority or 0,
+        timeout_s=wire.timeout,
         **fields,
     )
     return OllamaCall(

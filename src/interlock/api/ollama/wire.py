@@ -7,7 +7,7 @@ from typing import Literal
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
 from interlock.api.openai.wire import TOOLS_AS_TEXT, WireTool
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
+from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling, WireSchedule
 
 
 class WireFunction(Wire):
@@ -39,7 +39,7 @@ class WireOptions(WireSampling):
     repeat_penalty: Number | None = None
 
 
-class WireRequest(Wire):
+class WireRequest(WireSchedule):
     """What both endpoints take. interlock: our own options."""
 
     model: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from interlock.api.json_body import KEPT, Shape
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
+from interlock.api.wire import Int, Schema, Wire, WireInterlock, WireSampling, WireSchedule
 
 
 class WireJsonSchema(Wire):
@@ -72,7 +72,7 @@ class WireConstrained(Wire):
     interlock: WireInterlock | None = None
 
 
-class WireGeneration(WireSampling, WireConstrained):
+class WireGeneration(WireSampling, WireSchedule, WireConstrained):
     """What both endpoints take."""
 
     model: str
@@ -80,8 +80,6 @@ class WireGeneration(WireSampling, WireConstrained):
     stop: str | list[str] | None = None
     stream: bool | None = None
     stream_options: WireStreamOptions | None = None
-    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
-    timeout: Annotated[Number, Field(gt=0)] | None = None
 
 
 TOOLS_AS_TEXT: Shape = [{"function": {"parameters": KEPT}}]

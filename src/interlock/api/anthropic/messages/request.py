@@ -68,6 +68,7 @@ def read_messages_call(body: bytes, *, request_id: str, max_nesting: int) -> Mes
             sampling=read_sampling(wire),
             text=read_text_options(wire),
             stop=read_stop(wire.stop_sequences, "stop_sequences"),
+            priority=wire.priority or 0,
             timeout_s=wire.timeout,
         ),
         stream=bool(wire.stream),

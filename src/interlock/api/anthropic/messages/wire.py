@@ -8,7 +8,7 @@ from pydantic import Field
 
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
+from interlock.api.wire import Int, Schema, Wire, WireInterlock, WireSampling, WireSchedule
 
 
 class WireBlock(Wire):
@@ -80,13 +80,12 @@ class WireCountRequest(Wire):
     interlock: WireInterlock | None = None
 
 
-class WireMessagesRequest(WireSampling, WireCountRequest):
-    """timeout, and most of ``WireSampling``: Interlock's own, as on the other endpoints."""
+class WireMessagesRequest(WireSampling, WireSchedule, WireCountRequest):
+    """``WireSchedule`` and most of ``WireSampling``: Interlock's own, as on the other endpoints."""
 
     max_tokens: Int
     stop_sequences: list[str] | None = None
     stream: bool | None = None
-    timeout: Number | None = Field(default=None, gt=0)
 
 
 _INPUTS: Shape = [{"input": KEPT}]

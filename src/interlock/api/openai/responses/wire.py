@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
 from interlock.api.openai.refused import COMMON
-from interlock.api.wire import Int, Number, Schema, Wire, WireInterlock, WireSampling
+from interlock.api.wire import Int, Schema, Wire, WireInterlock, WireSampling, WireSchedule
 
 
 class WirePart(Wire):
@@ -70,8 +70,8 @@ class WireReasoning(Wire):
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
-class WireResponsesRequest(WireSampling):
-    """stop, thinking_budget, tool_constraints, interlock, priority, timeout: Interlock's own."""
+class WireResponsesRequest(WireSampling, WireSchedule):
+    """stop, thinking_budget, tool_constraints, interlock: Interlock's own."""
 
     model: str
     input: str | list[WireItem]
@@ -92,8 +92,6 @@ class WireResponsesRequest(WireSampling):
     thinking_budget: Int | None = None
     tool_constraints: Literal["auto", "all", "off"] | None = None
     interlock: WireInterlock | None = None
-    priority: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
-    timeout: Annotated[Number, Field(gt=0)] | None = None
 
 
 TOOLS_AS_TEXT: Shape = [{"parameters": KEPT}]
