@@ -21,6 +21,11 @@ MESSAGES: list[dict[str, Any]] = [
     },
     {"role": "tool", "content": "rain", "tool_call_id": "a"},
 ]
+BEGINS = (
+    r"<\|im_start\|>assistant\n|<｜Assistant｜></think>|<\|start\|>assistant"
+    r'|<\|open\|>message role="assistant"<\|sep\|>'
+)
+ENDS = r"<\|im_end\|>|<｜end▁of▁sentence｜>|<\|start\|>|<\|close\|>message"
 
 
 def render(*options: str, text: str = json.dumps(MESSAGES)) -> Any:
@@ -31,8 +36,8 @@ def render(*options: str, text: str = json.dumps(MESSAGES)) -> Any:
 def test_every_family_renders_and_its_calls_are_parsed_back(family: str) -> None:
     result = render("--family", family)
     assert result.exit_code == 0, result.output
-    turn = re.split("<\\|im_start\\|>assistant\n|<｜Assistant｜></think>", result.stdout)[1]
-    turn = re.split("<\\|im_end\\|>|<｜end▁of▁sentence｜>", turn)[0]
+    turn = re.split(BEGINS, result.stdout)[1]
+    turn = re.split(ENDS, turn)[0]
     parsed = CliRunner().invoke(main, ["parse", "--family", family, "--json"], input=turn)
     (call,) = json.loads(parsed.stdout)["tool_calls"]
     assert call["function"] == {"name": "f", "arguments": call["function"]["arguments"]}
