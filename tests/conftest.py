@@ -18,6 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torch-device", default="cpu", help="device of the torch runner's tests")
+    parser.addoption(
+        "--full-product",
+        action="store_true",
+        help="tests/equivalence/test_cross_product.py: all combinations instead of all pairs",
+    )
 
 
 @pytest.fixture(scope="session")

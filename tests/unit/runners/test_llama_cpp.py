@@ -123,6 +123,20 @@ def test_what_is_not_exact_is_not_declared_exact(demo_model):
 
 
 @pytest.mark.model
+@pytest.mark.parametrize(("type_", "is_exact"), [("q8_0", True), ("f16", False)])
+def test_exactness_is_tried_out_at_load(demo_model, tmp_path, type_: str, is_exact: bool):
+    """A token of an F16 model has other logits when it is computed alone."""
+    path = demo_model
+    if type_ == "f16":
+        path = tmp_path / "f16.gguf"
+        result = CliRunner().invoke(quantize.main, [str(demo_model), str(path), "--type", "f16"])
+        assert result.exit_code == 0
+    runner = LlamaCppRunner(config_of(path), max_default_context_tokens=8192)
+    assert runner.info.capabilities.bit_identical == is_exact
+    runner.close()
+
+
+@pytest.mark.model
 def test_a_failed_pass_empties_its_slots_and_the_runner_goes_on(demo_model, monkeypatch):
     runner = LlamaCppRunner(config_of(demo_model), max_default_context_tokens=8192)
     ids = np.array([1, 2], np.int32)

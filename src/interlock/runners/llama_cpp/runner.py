@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -60,6 +61,9 @@ class LlamaCppRunner:
         self._thread: PassThread[int] = PassThread("llama-decode")
         self._in_flight = False
         self._closed = False
+        if self._info.capabilities.bit_identical and not self._is_alone_as_in_company():
+            capabilities = replace(self._info.capabilities, bit_identical=False)
+            self._info = replace(self._info, capabilities=capabilities)
 
     @property
     def info(self) -> RunnerInfo:
@@ -120,6 +124,21 @@ class LlamaCppRunner:
         row: Logits = np.ctypeslib.as_array(pointer, shape=(self._info.num_logits,))
         return row
 
+    def _is_alone_as_in_company(self) -> bool:
+        """Whether a token computed alone gives the same logits as beside another one. For some types of weights (F16)
+        llama.cpp has a kernel of its own for one token, which sums in another order."""
+        if self._info.max_batch_tokens < 2:
+            return True
+        rows = []
+        for num_tokens in (1, 2):
+            ids = np.arange(num_tokens, dtype=np.int32)
+            first = ids[:1]
+            forward = self.launch(StepBatch(token_ids=ids, positions=ids, slots=0 * ids, logits_at=first))
+            self.finish(forward.runs)
+            rows.append(self.logits(0).copy())
+            self.truncate(0, 0)
+        return bool((rows[0] == rows[1]).all())
+
     def _remove(self, slot: int, start: int) -> None:
         if not self._native.llama_memory_seq_rm(self._loaded.memory, slot, start, _TO_END):
             raise RuntimeError(f"the cache of slot {slot} cannot be cut at {start}")
@@ -134,18 +153,18 @@ class LlamaCppRunner:
 class LlamaCppForward:
     """A pass on the decode thread."""
 
-    __slots__ = ("_rows", "_runner", "_runs")
+    __slots__ = ("_rows", "_runner", "runs")
 
     def __init__(self, runner: LlamaCppRunner, runs: list[Run], rows: IntArray) -> None:
         self._runner = runner
-        self._runs = runs
+        self.runs = runs
         self._rows = rows
 
     def select(self, rows: Sequence[SamplingRow]) -> Selection:
         if len(rows) != len(self._rows):
             raise ValueError(f"{len(rows)} sampling rows for {len(self._rows)} rows of logits")
-        self._runner.finish(self._runs)
+        self._runner.finish(self.runs)
         return Selection(choices=select_rows(map(self._runner.logits, self._rows.tolist()), rows))
 
     def discard(self) -> None:
-        self._runner.finish(self._runs)
+        self._runner.finish(self.runs)
