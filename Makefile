@@ -4,13 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch check dist format clean
+.PHONY: help demo test test-torch test-vllm check dist format clean
 
 help:
 	@echo "make demo    install, start the server on the embedded model, send a tool call and a schema"
 	@echo "make test    install, then lint, types, layers and all tests"
 	@echo "make test-torch  install torch too (2 GB), then the tests that need it"
 	@echo "make check   lint, types and layers only"
+	@echo "make test-vllm  the engine vllm against a real vLLM, in an environment of its own under \$$VLLM (3.5 GB)"
 	@echo "make dist    build the wheel and the source distribution into dist/"
 	@echo "make format  rewrite the sources in the project's format"
 
@@ -46,6 +47,13 @@ test: check
 test-torch: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
 	$(BIN)/python -m pytest -k torch tests/unit/runners tests/contract tests/equivalence tests/process/test_torch_server.py
+	$(BIN)/python -m pytest tests/unit/library
+
+VLLM ?= $(HOME)/.cache/interlock/vllm
+
+test-vllm: $(VENV)/.installed-dev
+	scripts/vllm_environment.sh "$(VLLM)"
+	INTERLOCK_TEST_VLLM="$(VLLM)" $(BIN)/python -m pytest tests/vllm --durations 5
 
 dist: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling

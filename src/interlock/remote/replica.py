@@ -53,11 +53,14 @@ class Replica:
         )  # blocks of prompts that it has, by what precedes them too
         self.facts: Facts | None = None
         self.is_up = False
+        self._num_lost = 0
         self.problem: InterlockError | None = None
         self.num_running = 0
 
     async def check(self) -> bool:
-        """Ask whether it can serve; learn its facts anew where it could not before."""
+        """Ask whether it can serve; learn its facts anew where it could not before. An answer that is older than the
+        loss of a request says nothing."""
+        num_lost = self._num_lost
         try:
             answer = await self._client.get("/health", timeout=_CHECK_S)
             healthy = answer.status_code == 200
@@ -69,8 +72,13 @@ class Replica:
             healthy = False
         except InterlockError as error:
             healthy, self.problem = False, error
-        self.is_up = healthy
-        return healthy
+        self.is_up = healthy and num_lost == self._num_lost
+        return self.is_up
+
+    def lose(self) -> None:
+        """A request of ours was lost: it is down until it answers again."""
+        self.is_up = False
+        self._num_lost += 1
 
     async def tokenize(self, text: str) -> list[int]:
         """Raises ``ReplicaLostError``."""

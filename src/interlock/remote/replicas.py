@@ -26,6 +26,7 @@ class Replicas:
     def __init__(self, replicas: Sequence[Replica], on_change: Callable[[], None]) -> None:
         self.all = tuple(replicas)
         self.num_lost = 0
+        self._known_up: frozenset[Replica] = frozenset()
         self._on_change = on_change
         self._changed = asyncio.Event()
         self._checking: asyncio.Task[None] | None = None
@@ -97,10 +98,8 @@ class Replicas:
 
     def _lost(self, replica: Replica, error: ReplicaLostError) -> None:
         _log.error("a vLLM server is lost: %s", error)
-        if replica.is_up:
-            replica.is_up = False
-            self.num_lost += 1
-            self._on_change()
+        replica.lose()
+        self._note_changes()
 
     async def _keep_checking(self) -> None:
         while True:
@@ -108,10 +107,13 @@ class Replicas:
             await self._check()
 
     async def _check(self) -> bool:
-        before = self.up
         await asyncio.gather(*(replica.check() for replica in self.all))
-        if before != self.up:
-            self.num_lost += len(set(before).difference(self.up))
+        self._note_changes()
+        return bool(self.up)
+
+    def _note_changes(self) -> None:
+        before, self._known_up = self._known_up, frozenset(self.up)
+        if before != self._known_up:
+            self.num_lost += len(before - self._known_up)
             self._changed.set()
             self._on_change()
-        return bool(self.up)
