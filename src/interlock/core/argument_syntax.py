@@ -15,7 +15,9 @@ class TaggedArguments:
     A parameter is ``key_open KEY key_close VALUE value_close``. With ``types`` a word tells the type of the value:
     ``key_open KEY type_open WORD key_close VALUE value_close``; without, the tool's schema does. A line break at
     the inner end of ``key_close`` or ``value_close`` is no part of the value. separator: between two parameters.
-    escapes_keys: ``&`` and ``"`` in keys are written as XML entities.
+    escapes_keys: ``&`` and ``"`` in keys are written as XML entities. nested: words for values that hold tags in
+    place of JSON, which models write and the parser reads; the items of such a list begin with ``item_open WORD
+    key_close``.
     """
 
     key_open: str
@@ -25,6 +27,8 @@ class TaggedArguments:
     type_open: str = ""
     types: tuple[tuple[JsonType, str], ...] = ()
     escapes_keys: bool = False
+    nested: tuple[tuple[Literal["object", "array"], str], ...] = ()
+    item_open: str = ""
 
     @property
     def closer(self) -> str:

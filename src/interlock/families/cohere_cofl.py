@@ -28,6 +28,9 @@ _VALUES = TaggedArguments(
         ("object", "json"),
         ("array", "json"),
     ),
+    escapes_keys=True,
+    nested=(("object", "dict"), ("array", "list")),
+    item_open='<cofl:value type="',
 )
 
 FAMILY = ModelFamily(

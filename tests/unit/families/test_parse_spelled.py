@@ -16,16 +16,20 @@ from interlock.core.events import (
     ParserEvent,
     TextDelta,
     ToolCallArguments,
+    ToolCallEnd,
     ToolCallStart,
 )
 from interlock.families.qwen3 import FAMILY as QWEN3
+from interlock.families.registry import by_name
 from interlock.families.wire.spell import spell_calls
 from tests.unit.families.reading import (
     IDS,
     TOKENS,
+    call,
     joined,
     parser,
     pieces,
+    read,
 )
 
 ARGUMENTS = st.dictionaries(
@@ -68,6 +72,41 @@ def test_calls_that_the_family_spells_are_read_back(
     names = [event.name for event in events if isinstance(event, ToolCallStart)]
     assert list(zip(names, map(json.loads, arguments), strict=True)) == calls
     assert not [event for event in events if isinstance(event, TextDelta)]
+
+
+def _value(kind: str, text: str, name: str = "") -> str:
+    key = f' name="{name}"' if name else ""
+    return f'<cofl:value{key} type="{kind}">{text}</cofl:value>'
+
+
+NESTED = _value("list", _value("raw", "p ") + "\n" + _value("json", "3") + _value("list", ""), "l")
+NESTED += _value("dict", _value("raw", "", "k&quot;") + _value("dict", " ", "e"), "d")
+NESTED += _value("json", '{"z": "</cofl:value>"}', "j")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 11, 1000])
+def test_lists_and_objects_of_tags_are_read_at_any_depth(size: int) -> None:
+    turn = f'<cofl:tool_calls><cofl:tool_call id="0" name="f">{NESTED}</cofl:tool_call></cofl:tool_calls>'
+    events = read(turn, range(0, len(turn), size), family=by_name("cohere_cofl"), thinking="none")
+    expected = '{"l": ["p ", 3, []], "d": {"k\\"": "", "e": {}}, "j": {"z": "</cofl:value>"}}'
+    assert events == call(0, "f", expected)
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        _value("list", _value("raw", "p"), "l").removesuffix("</cofl:value>"),
+        _value("list", "text", "l"),
+        _value("dict", _value("raw", "no name"), "d"),
+        _value("list", _value("raw", "a name", "n"), "l"),
+        _value("set", "", "s"),
+        "".join(f'<cofl:value name="{name}" type="dict">' for name in "ab" * 300),
+    ],
+)
+def test_tags_that_do_not_nest_are_no_call(nested: str) -> None:
+    turn = f'<cofl:tool_calls><cofl:tool_call id="0" name="f">{nested}</cofl:tool_call></cofl:tool_calls>'
+    events = read(turn, family=by_name("cohere_cofl"), thinking="none")
+    assert not [event for event in events if isinstance(event, ToolCallEnd)]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ from interlock.families.wire import json_text
 from interlock.families.wire.arguments.raw_value import is_json, is_text, value_text
 from interlock.families.wire.call_parts import CallParts
 from interlock.families.wire.json_scan import JsonError, skip_space
-from interlock.families.wire.markers import held_back
+from interlock.families.wire.markers import held_back, may_begin
 
 _STRING = frozenset(("string",))
 _MAX_HEAD = 4096  # characters of a key
+_MAX_DEPTH = 200
+_BRACKETS = {"object": "{}", "array": "[]"}
 
 
 class TaggedReader:
@@ -28,14 +30,17 @@ class TaggedReader:
         self._words = {
             word: frozenset(kind for kind, own in syntax.types if own == word) for _, word in syntax.types
         }
+        self._nested = {word: _BRACKETS[kind] for kind, word in syntax.nested}
         self._unescape = html.unescape if syntax.escapes_keys else str
         self._open = encode(syntax.key_open.strip())
+        self._item_open = encode(syntax.item_open)
         self._middle = encode(syntax.type_open)
         self._head_end = _flexible(encode(syntax.key_close.strip()))
         self._close = encode(syntax.closer)
         self._pads = (syntax.key_close.endswith("\n"), syntax.value_close.startswith("\n"))
         self._read: Callable[[str, int], int] = self._between
-        self._first = True
+        self._closers = ["}"]  # of the objects and lists that are open
+        self._comma = "{"  # what stands in front of the next key or item
         self._kinds: frozenset[str] = _STRING
         self._value: list[str] = []
         self._line_break = ""  # may belong to the closer
@@ -52,15 +57,23 @@ class TaggedReader:
 
     def _between(self, text: str, pos: int) -> int:
         pos = skip_space(text, pos)
-        rest = text[pos : pos + len(self._open)]
-        if rest == self._open:
+        opener = self._item_open if self._closers[-1] == "]" else self._open
+        if text.startswith(opener, pos):
             self._read = self._head
-            return pos + len(self._open)
-        if self._open.startswith(rest):
+            return pos + len(opener)
+        if pos == len(text) or may_begin(opener, text, pos):
             return pos
-        self._parts.add("{}" if self._first else "}")
-        self.done = True
-        return pos
+        if len(self._closers) == 1:
+            self._parts.add("{}" if self._comma == "{" else "}")
+            self.done = True
+            return pos
+        if text.startswith(self._close, pos):
+            self._parts.add(self._closers.pop())
+            self._comma = ", "
+            return pos + len(self._close)
+        if may_begin(self._close, text, pos):
+            return pos
+        raise JsonError(pos)
 
     def _head(self, text: str, pos: int) -> int:
         found = self._head_end.search(text, pos)
@@ -68,22 +81,39 @@ class TaggedReader:
             if len(text) - pos > _MAX_HEAD:
                 raise JsonError(pos)
             return pos
-        key, kinds = text[pos : found.start()], None
-        if self._middle:
-            key, _, word = key.partition(self._middle)
-            kinds = self._words.get(word)
-            if kinds is None:
-                raise JsonError(pos)
-        key = self._unescape(key.strip())
-        if not key or "\n" in key or any("\ud800" <= char <= "\udfff" for char in key):
+        head, word = text[pos : found.start()], ""
+        if self._closers[-1] == "]":
+            head, word = "", head
+        elif self._middle:
+            head, _, word = head.partition(self._middle)
+        if self._words and word not in self._words and word not in self._nested:
             raise JsonError(pos)
-        self._kinds = self._types.property(key).kinds if kinds is None else kinds
-        self._parts.add(("{" if self._first else ", ") + json_text.quote(key) + ": ")
-        self._first = False
+        key = "" if self._closers[-1] == "]" else self._key(head, pos)
+        self._parts.add(self._comma + (json_text.quote(key) + ": " if key else ""))
+        self._comma = ", "
+        if word in self._nested:
+            return self._open_nested(self._nested[word], pos, found.end())
+        self._kinds = self._words[word] if self._words else self._types.property(key).kinds
         self._value = []
         self._inside = _OpenString(self._kinds)
         self._read = self._value_start
         return found.end()
+
+    def _key(self, text: str, at: int) -> str:
+        key = self._unescape(text.strip())
+        if not key or "\n" in key or any("\ud800" <= char <= "\udfff" for char in key):
+            raise JsonError(at)
+        return key
+
+    def _open_nested(self, brackets: str, at: int, end: int) -> int:
+        """The value is an object or a list of tags."""
+        if len(self._closers) > _MAX_DEPTH:
+            raise JsonError(at)
+        self._parts.add(brackets[0])
+        self._closers.append(brackets[1])
+        self._comma = ""
+        self._read = self._between
+        return end
 
     def _value_start(self, text: str, pos: int) -> int:
         if is_text(self._kinds):
