@@ -234,16 +234,17 @@ function checkSoon() {
   checking = setTimeout(check, 250);
 }
 
-function example() {
+function example(checks = true) {
   const value = EXAMPLES[$("kind").value];
   $("constraint").value = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   $("constraint-label").hidden = $("kind").value === "free";
   $("constraint-label").firstElementChild.textContent = { schema: "Schema", regex: "Regular expression" }[$("kind").value] ?? "Tools";
-  check();
+  if (checks) check();
+  else report([], "the model is not loaded; typing or running loads it", true);
 }
 
 $("ask").addEventListener("submit", (event) => { event.preventDefault(); run(); });
-$("kind").addEventListener("change", example);
+$("kind").addEventListener("change", () => example());
 for (const id of ["constraint", "message", "system"]) $(id).addEventListener("input", checkSoon);
 $("model").addEventListener("change", check);
 $("prompt-details").addEventListener("toggle", () => $("prompt-details").open && preview());
@@ -283,12 +284,14 @@ function liveRow(request) {
 const settings = createSettings($, { api, guarded, element });
 
 async function load() {
+  let isLoaded = true;
   await guarded(async () => {
     const { models } = await (await api("/admin/api/models")).json();
     for (const id of ["model", "settings-model"]) $(id).replaceChildren(...models.map((model) => element("option", model.id, { value: model.id })));
     settings.show(models);
+    isLoaded = models[0]?.phase !== "unloaded"; // a look at the page loads nothing
   });
-  example();
+  example(isLoaded);
 }
 
 $("key").value = sessionStorage.getItem("interlock-key") ?? "";
