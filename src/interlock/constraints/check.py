@@ -27,6 +27,8 @@ _MAX_SAMPLE = 4_000  # bytes of one walk
 _WALKS = 30
 _CLOSERS = b'"]}'
 _READABLE = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789")
+_MAX_SHOWN = 200  # characters of a document in a reason
+_INTEGERS = ": integers are written without fraction"
 _SHOWN = 8  # bytes named in a reason
 
 
@@ -71,12 +73,12 @@ class SchemaCheck:
         stop = self._stop(list(respaced(text, self._value)))
         if stop is None:
             return Verdict(True)
-        for written in dict.fromkeys((self._write(data), self._write(_integral(data)))):
-            if self._stop(list(enumerate(written))) is None:
-                return Verdict(
-                    True, None, f"in this spelling: {written}" if len(written) < 200 else "respelled"
-                )
         position, expected = stop
+        spellings = {self._write(_integral(data)): _INTEGERS, self._write(data): ""}
+        for written, rule in reversed(spellings.items()):
+            if self._stop(list(enumerate(written))) is None:
+                shown = f"in this spelling: {written}" if len(written) < _MAX_SHOWN else "in another spelling"
+                return Verdict(True, None, f"{shown} (it differs from character {position} on{rule})")
         return Verdict(False, position, self._reason(text, data, position, expected))
 
     def sample(self, seed: int = 0) -> str | None:

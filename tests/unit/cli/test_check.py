@@ -74,6 +74,13 @@ def test_a_document_is_accepted_in_any_spelling(tmp_path: Path, text: str) -> No
     assert found["position"] is None
 
 
+def test_an_integer_with_a_fraction_is_accepted_and_the_rule_is_told(tmp_path: Path) -> None:
+    (found,) = check(tmp_path, SCHEMA, '{"a": 4.0}')["instances"]
+    assert found["reason"] == (
+        'in this spelling: {"a": 4} (it differs from character 7 on: integers are written without fraction)'
+    )
+
+
 def test_policies_are_options(tmp_path: Path) -> None:
     text = '{"c": 1, "z": 1, "a": 4}'
     check(tmp_path, SCHEMA, text, exit_code=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
 import pytest
 
 NAMES = [
@@ -50,3 +51,20 @@ def test_counted_words_are_written_without_escapes_beyond_ascii(language) -> Non
     assert not counted.accepts(json.dumps("é"))
     assert not counted.accepts(json.dumps(" ".join("a" * 101)))
     assert language({"type": "string", "pattern": r"^\S+$"}).accepts(json.dumps("é"))
+
+
+@pytest.mark.parametrize("schema", [
+    {},
+    {"properties": {"é": {"type": "integer"}, "😀": {"type": "integer"}}, "required": ["é"]},
+    {"patternProperties": {"^[а-я]+$": {"type": "integer"}}},
+    {"properties": {"é": {"type": "integer"}}, "additionalProperties": {"type": "string"}},
+    {"propertyNames": {"minLength": 2}},
+])  # fmt: skip
+def test_keys_beyond_ascii_may_be_written_with_escapes(schema, language) -> None:
+    found, validator = language(schema), jsonschema.Draft202012Validator(schema)
+    for document in ({"é": 1}, {"é": "x"}, {"é": 1, "😀": 2}, {"да": 1}, {"да": "x"}, {"éé": "x"}):
+        for ascii_only in (True, False):
+            text = json.dumps(document, separators=(",", ":"), ensure_ascii=ascii_only)
+            assert found.accepts(text) == validator.is_valid(document), text
+    if "é" in schema.get("properties", {}):
+        assert not found.accepts('{"é":1,"\\u00e9":2}')  # the same key again

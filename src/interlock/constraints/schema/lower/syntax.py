@@ -74,8 +74,9 @@ class JsonSyntax:
     def key(self, keys: Lang) -> str:
         if self.plain_separator is not None and isinstance(keys, Words) and len(keys.words) == 1:
             (name,) = keys.words
-            return text_literal(quote(name) + self.plain_separator)
-        return terminal(keys, JsonSpelling(escapes=False, after=self.key_separator))
+            if name.isascii():
+                return text_literal(quote(name) + self.plain_separator)
+        return terminal(keys, JsonSpelling(escapes=is_spellable_with_escapes(keys), after=self.key_separator))
 
     def string(self, lang: Lang) -> str:
         return _small_string(lang) if lang.size < _SMALL else _string(lang)
