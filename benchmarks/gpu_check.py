@@ -43,7 +43,6 @@ from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.engine.core import EngineCore
 from interlock.runners.base import StepBatch
-from interlock.runners.torch.abi import RowMode
 from interlock.runners.torch.runner import TorchRunner
 from interlock.sampling.base import SamplingRow
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -134,12 +133,9 @@ def contract_suite(device: str) -> dict[str, Any]:
 class Bench:
     """One runner in one mode, and steps over it."""
 
-    def __init__(self, config: EngineConfig, tokenizer: Tokenizer, mode: str) -> None:
+    def __init__(self, config: EngineConfig, tokenizer: Tokenizer) -> None:
         self.runner = TorchRunner(config, max_default_context_tokens=8192)
         self.tokenizer = tokenizer
-        if mode == "host":
-            # every row a sampled or greedy one that the host has to choose
-            self.runner._selector._host_modes = RowMode.SAMPLED | RowMode.MASKED
         self._sampling = SamplingParams(temperature=1.0, seed=1)
 
     def steps(self, num_rows: int, num_steps: int, masks: Callable[[], list[Any]]) -> tuple[float, list[int]]:
@@ -304,9 +300,11 @@ def main() -> None:
                 max_waiting=max(sizes.batches),
                 forced_tokens=False,
                 prefix_cache=False,
-                torch=TorchConfig(device=options.device, dtype=dtype, static_shapes=static_shapes),
+                torch=TorchConfig(
+                    device=options.device, dtype=dtype, static_shapes=static_shapes, fused=mode != "host"
+                ),
             )
-            bench = Bench(config, tokenizer, mode)
+            bench = Bench(config, tokenizer)
             results[mode] = {"runner": at_the_runner(bench, masks, sizes)}
             if mode != "host":
                 results[mode]["engine"] = through_the_engine(bench, config, sizes)

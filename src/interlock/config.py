@@ -37,13 +37,15 @@ class LlamaCppConfig:
 class TorchConfig:
     """device: a torch device; ``auto`` is an accelerator where there is one. dtype: ``auto`` is float32 on CPUs, else
     the model's own. threads, sharers: of CPUs, as in ``LlamaCppConfig``. static_shapes: decode steps in few fixed
-    shapes, on CUDA replayed as graphs; ``None``: on CUDA only. compile: run decode steps through ``torch.compile``."""
+    shapes, on CUDA replayed as graphs; ``None``: on CUDA only. fused: choose tokens on the device; ``None``: not on CPUs,
+    which have the logits already. compile: run decode steps through ``torch.compile``."""
 
     device: str = "auto"
     dtype: TorchDtype = "auto"
     threads: int = 0
     sharers: int = 1
     static_shapes: bool | None = None
+    fused: bool | None = None
     compile: bool = False
 
 

@@ -53,6 +53,7 @@ def create(request) -> ModelRunner:
             dtype="float32",
             threads=1,
             static_shapes=request.param.endswith("fixed shapes"),
+            fused=request.param.endswith("fixed shapes") or None,
         ),
     )
     return create_runner(config, byte_tokenizer())

@@ -36,11 +36,14 @@ class Model:
 
 
 @pytest.fixture(scope="module", params=["llama_cpp", "torch"])
-def model(request: pytest.FixtureRequest) -> Iterator[Model]:
+def model(request: pytest.FixtureRequest, demo_model: Path) -> Iterator[Model]:
+    path = demo_model
+    tokenizer = describe(demo_model).tokenizer
     if request.param == "torch":
-        pytest.importorskip("torch", reason="needs the extra torch")
-    path = request.getfixturevalue({"llama_cpp": "demo_model", "torch": "demo_folder"}[request.param])
-    tokenizer = describe(path).tokenizer
+        random_model = request.getfixturevalue("random_model")
+        path = random_model(
+            "LlamaConfig", vocab_size=49_152, initializer_range=0.3, max_position_embeddings=1024
+        )
     config = EngineConfig(
         model=path,
         slots=2,

@@ -40,17 +40,17 @@ class RowPlan:
         return sum(map(len, self.chains))
 
 
-def plan_rows(rows: Sequence[SamplingRow], *, host_modes: RowMode) -> RowPlan:
-    """host_modes: rows of these modes are the host's."""
+def plan_rows(rows: Sequence[SamplingRow], *, on_device: bool) -> RowPlan:
+    """on_device: whether the device chooses where it can; else all rows are the host's."""
     plan = RowPlan(modes=[0] * len(rows), masks={}, chains=[])
     chain: list[int] = []
     for index, row in enumerate(rows):
-        plan.modes[index] = mode = _mode(row)
+        plan.modes[index] = mode = _mode(row) if on_device else 0
         if mode & RowMode.MASKED and row.mask is not None:
             plan.masks[index] = row.mask
         chain.append(index)
         if row.draft is None or index == len(rows) - 1:
-            is_hosts = any(_is_hosts(rows[one], plan.modes[one] & host_modes) for one in chain)
+            is_hosts = not on_device or any(_is_hosts(rows[one]) for one in chain)
             (plan.on_host if is_hosts else plan.chains).append(chain)
             chain = []
     for index in (one for chain in plan.on_host for one in chain):
@@ -111,9 +111,9 @@ def _mode(row: SamplingRow) -> int:
     return int(mode)
 
 
-def _is_hosts(row: SamplingRow, host_modes: int) -> bool:
+def _is_hosts(row: SamplingRow) -> bool:
     """Log probabilities and traces are made from the logits, on the host."""
-    return row.trace or bool(host_modes) or not _is_known(row.params)
+    return row.trace or not _is_known(row.params)
 
 
 @lru_cache(maxsize=4096)

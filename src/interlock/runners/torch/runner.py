@@ -20,7 +20,7 @@ from interlock.runners.torch.kv_cache import KVCache
 from interlock.runners.torch.load import LoadedModel, load_model
 from interlock.runners.torch.packing import power_of_two
 from interlock.runners.torch.replay import graph_pool
-from interlock.runners.torch.selector import Selector, host_modes
+from interlock.runners.torch.selector import Selector, chooses_well
 from interlock.runners.torch.submission import passes_for
 from interlock.sampling.base import SamplingRow
 
@@ -66,7 +66,7 @@ class TorchRunner:
         self._selector = Selector(
             power_of_two(config.max_batch_tokens),
             model.device,
-            host_modes=host_modes(model.device),
+            on_device=chooses_well(model.device) if config.torch.fused is None else config.torch.fused,
             static_drafts=num_drafts if is_static else None,
             pool=pool,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from interlock.runners.torch.abi import RowMode, SelectArgs
+from interlock.runners.torch.abi import SelectArgs
 from interlock.runners.torch.adjust import adjust, adjustments
 from interlock.runners.torch.arena import Arena, HostArray
 from interlock.runners.torch.forward import PassResult
@@ -33,16 +33,16 @@ class Prepared:
 class Selector:
     """Selections over the logits of one runner.
 
-    host_modes: modes of rows that are left to the reference sampler on the host.
+    on_device: choose there what can be chosen there; else all rows are left to the reference sampler on the host.
     static_drafts: most drafts of a sequence in a step of fixed shape; ``None`` without such. pool: see ``Replay``.
     """
 
     def __init__(
-        self, max_rows: int, device: torch.device, *, host_modes: RowMode, static_drafts: int | None, pool: Any
+        self, max_rows: int, device: torch.device, *, on_device: bool, static_drafts: int | None, pool: Any
     ) -> None:
         self._max_rows = max_rows
         self._device = device
-        self._host_modes = host_modes
+        self._on_device = on_device
         self._static_drafts = static_drafts
         self._pool = pool
         self._stage: MaskStage | None = None
@@ -53,7 +53,7 @@ class Selector:
         """Stage the masks. Raises ``ValueError`` for rows that do not fit together."""
         if len({row.vocab_size for row in rows}) > 1:
             raise ValueError("rows of several vocabularies")
-        plan = plan_rows(rows, host_modes=self._host_modes)
+        plan = plan_rows(rows, on_device=self._on_device)
         if not plan.chains:
             return Prepared(rows, plan, None, [])
         masks = self._stage_of(rows[0].vocab_size).stage(plan.masks)
@@ -67,16 +67,12 @@ class Selector:
         if rows and result.logits.shape[1] < rows[0].vocab_size:
             raise ValueError(f"{result.logits.shape[1]} logits for a vocabulary of {rows[0].vocab_size}")
         with torch.inference_mode():
-            for chain in plan.on_host:
-                logits = result.logits[chain].cpu().numpy()
-                found = select_rows(logits, [rows[index] for index in chain])
-                for index, choice in zip(chain, found, strict=True):
-                    choices[index] = choice
+            _choose_on_host(result.logits, prepared, choices)
             if prepared.masks is not None:
-                choices_of(self._on_device(result, prepared, prepared.masks).cpu().numpy(), plan, choices)
+                choices_of(self._submit(result, prepared, prepared.masks).cpu().numpy(), plan, choices)
         return tuple(choices)
 
-    def _on_device(self, result: PassResult, prepared: Prepared, masks: torch.Tensor) -> torch.Tensor:
+    def _submit(self, result: PassResult, prepared: Prepared, masks: torch.Tensor) -> torch.Tensor:
         logits = result.logits
         if prepared.adjustments:
             adjust(logits, prepared.adjustments)
@@ -104,7 +100,19 @@ class Selector:
         return self._stage
 
 
-def host_modes(device: torch.device) -> RowMode:
-    """A CPU would sort to cut the tails of distributions, which takes five times as long as the reference; Apple's
-    devices have no float64, which probabilities are summed in."""
-    return {"cpu": RowMode.TRUNCATED, "mps": RowMode.SAMPLED}.get(device.type, RowMode(0))
+def _choose_on_host(logits: torch.Tensor, prepared: Prepared, choices: list[Choice]) -> None:
+    """Bring the rows that the host needs, all at once, and choose from them."""
+    rows, chains = prepared.rows, prepared.plan.on_host
+    wanted = [index for chain in chains for index in chain]
+    if not wanted:
+        return
+    values = (logits[: len(rows)] if len(wanted) == len(rows) else logits[wanted]).cpu().numpy()
+    found = select_rows(values, [rows[index] for index in wanted])
+    for index, choice in zip(wanted, found, strict=True):
+        choices[index] = choice
+
+
+def chooses_well(device: torch.device) -> bool:
+    """Whether ``device`` is for choosing: a CPU has the logits on the host already and takes 5 to 15 times as long as the
+    reference, and Apple's devices have no float64, which probabilities are summed in."""
+    return device.type not in ("cpu", "mps")

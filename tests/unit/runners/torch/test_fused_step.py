@@ -25,8 +25,7 @@ from interlock.core.sampling import SamplingParams  # noqa: E402
 from interlock.engine.core import EngineCore  # noqa: E402
 from interlock.engine.drafting.registry import create_speculator  # noqa: E402
 from interlock.runners.base import ForwardError, StepBatch  # noqa: E402
-from interlock.runners.torch import rows, selector  # noqa: E402
-from interlock.runners.torch.abi import RowMode  # noqa: E402
+from interlock.runners.torch import selector  # noqa: E402
 from interlock.runners.torch.runner import TorchRunner  # noqa: E402
 from interlock.sampling.base import SamplingRow  # noqa: E402
 from interlock.tokenization.byte_tokenizer import byte_tokenizer  # noqa: E402
@@ -92,7 +91,7 @@ def folder(random_model) -> Path:
 
 
 def config_of(
-    folder: Path, *, static_shapes: bool, speculative: SpeculativeConfig | None = None
+    folder: Path, *, static_shapes: bool, speculative: SpeculativeConfig | None = None, fused: bool = True
 ) -> EngineConfig:
     return EngineConfig(
         model=folder,
@@ -101,19 +100,23 @@ def config_of(
         max_batch_tokens=128,
         mask_threads=1,
         speculative=speculative,
-        torch=TorchConfig(device="cpu", threads=1, static_shapes=static_shapes),
+        torch=TorchConfig(device="cpu", threads=1, static_shapes=static_shapes, fused=fused),
     )
 
 
-def said(config: EngineConfig, compiler: GrammarCompiler) -> dict[str, Any]:
+def said(config: EngineConfig, compiler: GrammarCompiler, *, preempt_every: int = 0) -> dict[str, Any]:
     runner = TorchRunner(config, max_default_context_tokens=8192)
-    runner._selector._host_modes = RowMode(0)  # also what a CPU would leave to the reference
     speculator = create_speculator(config, runner.info, TOKENIZER, lambda *_: runner)
     core = EngineCore(runner, compiler, VOCABULARY, config, speculator=speculator)
     for request in requests():
         core.submit(request)
     outputs: dict[str, Any] = defaultdict(list)
+    step = 0
     while not core.is_empty:
+        step += 1
+        for index, request in enumerate(requests()):
+            if preempt_every and (step + index) % preempt_every == 0:
+                core.preempt(request.request_id)
         for output in core.step():
             assert output.failure is None
             outputs[output.request_id] += [
@@ -128,9 +131,7 @@ def said(config: EngineConfig, compiler: GrammarCompiler) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def on_host(folder: Path, compiler: GrammarCompiler) -> dict[str, Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_is_hosts", lambda *_: True)
-        return said(config_of(folder, static_shapes=False), compiler)
+    return said(config_of(folder, static_shapes=False, fused=False), compiler)
 
 
 def no_logits(*_: object) -> None:
@@ -147,6 +148,13 @@ def test_the_fused_step_says_what_the_host_path_says(
     monkeypatch.setattr(selector, "select_rows", no_logits)
     config = config_of(folder, static_shapes=static_shapes, speculative=speculative)
     assert said(config, compiler) == on_host
+
+
+@pytest.mark.parametrize("prefix_cache", [False, True])
+def test_preempted_requests_go_on_with_the_same_text(folder, compiler, on_host, prefix_cache: bool):
+    """What was computed is computed again, in other chunks, or found in a slot."""
+    config = replace(config_of(folder, static_shapes=prefix_cache), prefix_cache=prefix_cache)
+    assert said(config, compiler, preempt_every=7) == on_host
 
 
 # ---- one step
