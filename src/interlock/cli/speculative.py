@@ -50,7 +50,9 @@ def speculative_config(text: str) -> SpeculativeConfig | None:
     methods = _methods(fields.pop("method", None))
     model = fields.pop("model", None)
     if ("draft_model" in methods) != isinstance(model, str):
-        raise ValueError('"model", the path of a GGUF file or a folder, goes with the method draft_model, and only with it')
+        raise ValueError(
+            '"model", the path of a GGUF file or a folder, goes with the method draft_model, and only with it'
+        )
     adaptive = fields.pop("adaptive", True)
     if not isinstance(adaptive, bool):
         raise ValueError('"adaptive" is true or false')
