@@ -117,8 +117,9 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileConfig:
-    """The compile pool: helpers, and the limits of one constraint.
-    documents: schemas that references may name, as (URI, JSON text). guards: the engine holds what no grammar can say."""
+    """The compile pool: helpers, and the limits of one constraint. timeout_s: processor seconds; four times as many by
+    the clock. documents: schemas that references may name, as (URI, JSON text). guards: the engine holds what no grammar
+    can say."""
 
     helpers: int = 1
     timeout_s: float = 5.0

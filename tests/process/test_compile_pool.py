@@ -32,7 +32,7 @@ from interlock.errors import InterlockError
 from interlock.metrics import Metrics
 
 SPECIAL_TOKENS = {"<tool_call>": 151_657, "</think>": 151_668, "[TOOL]": 5}
-BOUND_S = 10.0
+BOUND_S = 15.0  # four times the processor time of a job, and starting a helper
 TIMEOUT_S = 3.0
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -212,6 +212,21 @@ async def test_a_job_past_its_time_is_killed_and_the_next_one_works() -> None:
         assert error.message == "the constraint did not compile within 0.2 s"
         assert (await pool.lower(spec(Text("next")))).constraint.grammar
         assert (await refusal(pool, slow)).message == error.message  # remembered
+    finally:
+        await pool.stop()
+
+
+async def test_a_job_is_not_charged_for_time_in_which_it_did_not_run() -> None:
+    pool = CompilePool(CompileConfig(timeout_s=1.0), {})
+    await pool.start()
+    try:
+        (pid,) = pool.helper_pids
+        os.kill(pid, signal.SIGSTOP)
+        answer = asyncio.ensure_future(pool.lower(spec(Text("patience"))))
+        await asyncio.wait({answer}, timeout=1.1)
+        assert not answer.done()
+        os.kill(pid, signal.SIGCONT)
+        assert (await answer).constraint.grammar
     finally:
         await pool.stop()
 

@@ -37,6 +37,9 @@ from interlock.errors import InterlockError
 
 _RECURSION_LIMIT = 5_000  # schemas are bounded in depth; the walkers take several frames a level
 
+# A full collection takes longer than most jobs, but what old caches dropped in cycles is only found by one.
+_JOBS_PER_COLLECTION = 500
+
 _WARM_UP = ConstraintSpec(root=JsonValue('{"type": "object"}'))  # the first compile loads much code
 
 
@@ -54,9 +57,14 @@ def main() -> None:
     gc.disable()  # a full collection walks all that earlier jobs left in caches: longer than most jobs
     gc.freeze()
     _write(answers, Ready())
+    num_jobs = 0
     while isinstance(job := _read(requests), AnyJob):
-        _write(answers, run(trial, job))
-        gc.collect(0)  # what this job left; what stays after it is kept by caches, which free it themselves
+        signal.setitimer(signal.ITIMER_PROF, setup.cpu_s)  # its signal ends the process, in native code too
+        answer = run(trial, job)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _write(answers, answer)
+        num_jobs += 1
+        gc.collect(2 if num_jobs % _JOBS_PER_COLLECTION == 0 else 0)  # 0: what this job left
 
 
 def run(trial: Trial, job: AnyJob) -> Answer:

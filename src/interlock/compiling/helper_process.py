@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import sys
 
 from interlock.compiling.messages import (
@@ -26,7 +27,7 @@ class HelperDiedError(Exception):
 
 
 class HelperTimeoutError(Exception):
-    """No answer in time; the process was killed."""
+    """No answer in time, or no processor time left; the process has ended."""
 
 
 class HelperProcess:
@@ -102,4 +103,7 @@ class HelperProcess:
             header = await process.stdout.readexactly(HEADER.size)
             return decode_from_helper(await process.stdout.readexactly(HEADER.unpack(header)[0]))
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise HelperDiedError(f"it ended with status {await process.wait()}") from None
+            status = await process.wait()
+            if status == -signal.SIGPROF:
+                raise HelperTimeoutError from None
+            raise HelperDiedError(f"it ended with status {status}") from None

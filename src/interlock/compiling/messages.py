@@ -14,10 +14,11 @@ HEADER = struct.Struct("!I")
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
     """First frame to a helper. special_tokens: spelling to id. memory_bytes: what a job may allocate.
-    documents: schemas that references may name, by URI, as JSON text. guards: the engine has them."""
+    cpu_s: processor seconds that a job may take. documents: schemas that references may name, by URI, as JSON text. guards: the engine has them."""
 
     special_tokens: dict[str, int]
     memory_bytes: int
+    cpu_s: float
     documents: dict[str, str] = {}
     guards: bool = True
 

@@ -37,6 +37,9 @@ from interlock.metrics import Metrics
 
 MAX_SPEC_CHARS = 2 * 1024 * 1024
 
+# A busy machine must not decide whether a schema is refused, but somebody waits for the answer.
+_WALL_PER_CPU = 4.0
+
 _log = log.get(__name__)
 
 
@@ -47,7 +50,9 @@ class CompilePool:
         self, config: CompileConfig, special_tokens: Mapping[str, int], metrics: Metrics | None = None
     ) -> None:
         self._config = config
-        self._setup = Setup(dict(special_tokens), config.memory_bytes, dict(config.documents), config.guards)
+        self._setup = Setup(
+            dict(special_tokens), config.memory_bytes, config.timeout_s, dict(config.documents), config.guards
+        )
         self._metrics = metrics
         self._results = ResultCache(config.cache_entries, config.cache_bytes)
         self._in_flight: dict[str, asyncio.Task[LoweredConstraint]] = {}
@@ -156,7 +161,7 @@ class CompilePool:
         except HelperDiedError as error:
             return InterlockError("compile_failed", f"a compile helper did not start: {error}")
         try:
-            return await helper.ask(job, self._config.timeout_s)
+            return await helper.ask(job, self._config.timeout_s * _WALL_PER_CPU)
         except HelperTimeoutError:
             return InterlockError(
                 "constraint_too_complex", f"the constraint did not compile within {self._config.timeout_s:g} s"

@@ -99,7 +99,7 @@ def test_a_spec_that_is_none_fails_the_job_not_the_helper(text: str) -> None:
     assert answer.code == "compile_failed"
 
 
-@pytest.mark.parametrize("message", [Setup({"<a>": 1}, 5), Job("{}")])
+@pytest.mark.parametrize("message", [Setup({"<a>": 1}, 5, 1.5), Job("{}")])
 def test_messages_to_a_helper_survive_the_wire(message: Setup | Job) -> None:
     data = frame(message)
     assert HEADER.unpack(data[: HEADER.size]) == (len(data) - HEADER.size,)
