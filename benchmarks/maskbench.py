@@ -13,6 +13,8 @@ same schemas and instances, and so does xgrammar where it is installed. The last
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import gc
 import json
 import lzma
@@ -24,13 +26,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
 from common import finish
-from interlock.constraints.providers.llguidance import parser_limits
+from interlock.constraints.providers.base import MatcherError
+from interlock.constraints.providers.llguidance import LLGuidanceMatcher, parser_limits
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
+from interlock.constraints.schema.guards.matcher import GuardedMatcher
 from interlock.constraints.schema.guards.plan import GuardPlan
-from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
+from interlock.constraints.schema.guards.turn import GuardedTurn, Value
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
+from interlock.core.tokenizer import Vocabulary
 
 _SEPARATORS = (",", ":")
 _WITHOUT_FORMATS = ("restored_uniqueItems",)
@@ -78,32 +85,29 @@ class _Native:
 
 
 class _Guarded:
-    """A token that completes a repetition is not taken.
+    """The matcher of the server, with what guards take from the masks."""
 
-    Where a guard vetoes tokens, the mask costs more than the time counted here.
-    """
-
-    def __init__(self, inner: _Native, plan: GuardPlan, tokenizer: LLTokenizer) -> None:
-        self._inner = inner
-        self._plan = plan
-        self._tokenizer = tokenizer
-        self._state = State()
+    def __init__(self, matcher: GuardedMatcher, num_words: int) -> None:
+        self._matcher = matcher
+        self._row = np.zeros(num_words, dtype=np.int32)
 
     def mask(self) -> bytes:
-        return self._inner.mask()
+        with contextlib.suppress(MatcherError):
+            self._matcher.fill(self._row)
+            return self._row.tobytes()
+        return bytes(self._row.nbytes)
 
     def consume(self, token: int) -> bool:
-        try:
-            self._state = feed(self._plan, self._state, self._tokenizer.decode_bytes([token]))
-        except RepetitionError:
-            return False
-        return self._inner.consume(token)
+        with contextlib.suppress(MatcherError):
+            self._matcher.accept(token)
+            return True
+        return False
 
     def forced(self) -> list[int]:
-        return self._inner.forced()
+        return [] if self._matcher.error else self._matcher.forced_tokens()
 
     def accepts_end(self) -> bool:
-        return self._inner.accepts_end()
+        return self._matcher.error is None and self._matcher.is_accepting
 
 
 @dataclass(slots=True)
@@ -124,7 +128,27 @@ class Interlock:
     def start(self, compiled: tuple[LLMatcher, GuardPlan | None]) -> Run:
         matcher, plan = compiled
         native = _Native(matcher.deep_copy())
-        return native if plan is None else _Guarded(native, plan, self.tokenizer)
+        return native if plan is None else self._guarded(matcher.deep_copy(), plan)
+
+    def _guarded(self, native: LLMatcher, plan: GuardPlan) -> _Guarded:
+        vocabulary = _vocabulary(self.tokenizer)
+        inner = LLGuidanceMatcher(native, vocabulary.stop_ids, vocabulary.num_words)
+        matcher = GuardedMatcher(inner, GuardedTurn(Value(0), (plan,)), vocabulary, {})
+        return _Guarded(matcher, vocabulary.num_words)
+
+
+@functools.cache
+def _vocabulary(tokenizer: LLTokenizer) -> GuardVocabulary:
+    ids = range(tokenizer.vocab_size)
+    special = frozenset(number for number in ids if tokenizer.is_special_token(number))
+    return GuardVocabulary(
+        Vocabulary(
+            tokens=tuple(b"" if number in special else tokenizer.decode_bytes([number]) for number in ids),
+            special_ids=special,
+            control_ids=special,
+            stop_ids=(tokenizer.eos_token,),
+        )
+    )
 
 
 @dataclass(slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
-from typing import Any, NoReturn, cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import llguidance
 import numpy as np
@@ -13,7 +14,14 @@ from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.providers.base import DraftPlan, Matcher, MatcherError, ParallelFiller, Row
-from interlock.constraints.providers.llguidance_errors import DEAD_END, compile_error, is_panic, message_of
+from interlock.constraints.providers.llguidance_errors import (
+    DEAD_END,
+    compile_error,
+    is_fatal,
+    is_spent,
+    message_of,
+)
+from interlock.constraints.providers.llguidance_tokenizer import native_tokenizer
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
@@ -25,8 +33,6 @@ from interlock.errors import InterlockError
 _MAX_LEXER_STATES = 50_000
 _STEP_LEXER_FUEL = 1_000_000
 _INITIAL_LEXER_FUEL = 4_000_000
-_MAX_ENCODED = 4_096
-_MAX_ENCODED_CHARS = 512
 
 
 def parser_limits() -> llguidance.LLParserLimits:
@@ -54,9 +60,7 @@ class LLGuidanceProvider:
         self._vocabulary = vocabulary
         self._stop_ids = vocabulary.stop_ids
         self._num_words = bitmask.num_words(vocabulary.size)
-        self._tokenizer = llguidance.LLTokenizer(
-            cast("Any", _Wrapper(tokenizer)), n_vocab=vocabulary.size, eos_token=list(vocabulary.stop_ids)
-        )
+        self._tokenizer = native_tokenizer(tokenizer)
         self._limits = parser_limits()
 
     @property
@@ -66,6 +70,16 @@ class LLGuidanceProvider:
     def compile(self, grammar: str) -> LLGuidanceGrammar:
         """See ``Provider.compile``. The first mask is computed too: every copy inherits it, and it shows whether
         the grammar matches anything."""
+        return LLGuidanceGrammar(
+            self._compiled(grammar),
+            self._stop_ids,
+            self._num_words,
+            len(grammar),
+            functools.partial(self._compiled, grammar),
+        )
+
+    def _compiled(self, grammar: str) -> Any:
+        """A native matcher at the start, with a lexer of its own, and its first mask computed."""
         try:
             native = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=self._limits)
             _check_compile(native)
@@ -77,10 +91,10 @@ class LLGuidanceProvider:
         except InterlockError:
             raise
         except BaseException as exc:
-            if not isinstance(exc, Exception) and not is_panic(exc):
+            if is_fatal(exc):
                 raise
             raise compile_error(message_of(exc)) from None
-        return LLGuidanceGrammar(native, self._stop_ids, self._num_words, len(grammar))
+        return native
 
 
 def _check_first_token(native: Any, mask: bytes) -> None:
@@ -92,13 +106,23 @@ def _check_first_token(native: Any, mask: bytes) -> None:
 
 
 class LLGuidanceGrammar:
-    """A compiled grammar: a matcher at the start, copied with its first mask for each sequence."""
+    """A compiled grammar: a matcher at the start, copied with its first mask for each sequence. All copies share a lexer,
+    whose states are bounded. compile_again: makes a native matcher that has one of its own."""
 
-    def __init__(self, native: Any, stop_ids: tuple[int, ...], num_words: int, num_chars: int) -> None:
+    def __init__(
+        self,
+        native: Any,
+        stop_ids: tuple[int, ...],
+        num_words: int,
+        num_chars: int,
+        compile_again: Callable[[], Any],
+    ) -> None:
         self._native = native
         self._stop_ids = frozenset(stop_ids)
         self._num_words = num_words
         self._num_chars = num_chars
+        self._compile_again = compile_again
+        self._lexer = Lexer()
 
     @property
     def num_bytes(self) -> int:
@@ -106,11 +130,25 @@ class LLGuidanceGrammar:
         return 150_000 + 100 * self._num_chars
 
     def matcher(self) -> LLGuidanceMatcher:
-        return LLGuidanceMatcher(self._native.deep_copy(), self._stop_ids, self._num_words)
+        if self._lexer.is_spent:
+            self._native, self._lexer = self._compile_again(), Lexer()
+        native, renew = self._native.deep_copy(), self._compile_again
+        return LLGuidanceMatcher(native, self._stop_ids, self._num_words, lexer=self._lexer, renew=renew)
+
+
+@dataclass(slots=True)
+class Lexer:
+    """What copies of a native matcher share. is_spent: some of them can go no further; they do not all say so."""
+
+    is_spent: bool = False
 
 
 class LLGuidanceMatcher:
-    """One sequence. Stop ids are handled here, so that all of them behave alike and rollback is exact."""
+    """One sequence. Stop ids are handled here, so that all of them behave alike and rollback is exact.
+
+    renew: makes a native matcher with a lexer of its own, for when the shared one is spent: no sequence suffers from what
+    another one of the same grammar has used up. It is done once, and not for copies, which are there to look ahead.
+    """
 
     num_vetoed = 0
 
@@ -120,14 +158,18 @@ class LLGuidanceMatcher:
         stop_ids: frozenset[int],
         num_words: int,
         *,
-        num_accepted: int = 0,
+        lexer: Lexer | None = None,
+        accepted: Sequence[int] = (),
         ended: bool = False,
+        renew: Callable[[], Any] | None = None,
     ) -> None:
         self._native = native
         self._stop_ids = stop_ids
         self._num_words = num_words
-        self._num_accepted = num_accepted  # tokens the native matcher has taken
+        self._lexer = lexer or Lexer()
+        self._accepted = list(accepted)  # tokens the native matcher has taken
         self._ended = ended  # a stop id was accepted
+        self._renew = renew
         self._error: str | None = None
 
     @property
@@ -162,7 +204,9 @@ class LLGuidanceMatcher:
         try:
             self._native.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
         except BaseException as exc:  # noqa: BLE001 - panics are no Exception; others are raised again
-            if not str(exc).startswith(DEAD_END):
+            if self._is_renewed(str(exc)):
+                self.fill(row)
+            elif not str(exc).startswith(DEAD_END):
                 self._fail(exc)
         self.check_filled(row)
 
@@ -170,9 +214,12 @@ class LLGuidanceMatcher:
         """Look for an error after the native mask was computed. A dead end is an empty row, not an error."""
         if self._native.is_error():
             message = self._native.get_error() or self._native.stop_reason()
-            if not message.startswith(DEAD_END):
+            if message.startswith(DEAD_END):
+                row[:] = 0
+            elif self._is_renewed(message):
+                self.fill(row)
+            else:
                 self._fail_with(message)
-            row[:] = 0
 
     def accept(self, token_id: int) -> None:
         self._check()
@@ -187,7 +234,7 @@ class LLGuidanceMatcher:
             self._fail_with(f"token {token_id} after the end of the grammar")
         if not self._call("consume_token", token_id):
             self._fail_with(f"token {token_id} is not allowed: {message_of(self._native.get_error())}")
-        self._num_accepted += 1
+        self._accepted.append(token_id)
 
     def validate(self, token_ids: Sequence[int]) -> int:
         self._check()
@@ -202,15 +249,16 @@ class LLGuidanceMatcher:
 
     def rollback(self, num_tokens: int) -> None:
         self._check()
-        if not 0 <= num_tokens <= self._num_accepted + self._ended:
-            raise ValueError(f"cannot undo {num_tokens} of {self._num_accepted + self._ended} tokens")
+        num_accepted = len(self._accepted) + self._ended
+        if not 0 <= num_tokens <= num_accepted:
+            raise ValueError(f"cannot undo {num_tokens} of {num_accepted} tokens")
         if num_tokens and self._ended:
             self._ended = False
             num_tokens -= 1
         if num_tokens:
             if not self._call("rollback", num_tokens):
                 self._fail_with(f"rollback of {num_tokens} failed: {message_of(self._native.get_error())}")
-            self._num_accepted -= num_tokens
+            del self._accepted[-num_tokens:]
 
     def forced_tokens(self) -> list[int]:
         self._check()
@@ -231,7 +279,12 @@ class LLGuidanceMatcher:
         self._check()
         native = self._call("deep_copy")
         return LLGuidanceMatcher(
-            native, self._stop_ids, self._num_words, num_accepted=self._num_accepted, ended=self._ended
+            native,
+            self._stop_ids,
+            self._num_words,
+            lexer=self._lexer,
+            accepted=self._accepted,
+            ended=self._ended,
         )
 
     def close(self) -> None:
@@ -269,16 +322,45 @@ class LLGuidanceMatcher:
     def _check(self) -> None:
         if self._error is not None:
             raise MatcherError(self._error)
+        if self._lexer.is_spent and self._renew is not None:
+            self._take_new_lexer(self._renew)
 
     def _call(self, method: str, *args: object) -> Any:
         self._check()
         try:
-            return getattr(self._native, method)(*args)
-        except BaseException as exc:  # noqa: BLE001 - panics are no Exception; others are raised again
-            self._fail(exc)
+            found = getattr(self._native, method)(*args)
+        except BaseException as exc:
+            if is_fatal(exc):
+                raise
+            if not self._is_renewed(str(exc)):
+                self._fail(exc)
+            return self._call(method, *args)
+        if self._native.is_error() and self._is_renewed(self._native.get_error()):
+            return self._call(method, *args)
+        return found
+
+    def _is_renewed(self, message: str) -> bool:
+        """Whether the native matcher failed for want of a lexer, and another one has taken its place."""
+        if not is_spent(message):
+            return False
+        self._lexer.is_spent = True
+        if self._renew is None:
+            return False
+        self._take_new_lexer(self._renew)
+        return True
+
+    def _take_new_lexer(self, renew: Callable[[], Any]) -> None:
+        self._renew = None
+        try:
+            native = renew()
+        except InterlockError as error:
+            self._fail_with(error.message)
+        if not native.consume_tokens(self._accepted):
+            self._fail_with(native.get_error())
+        self._native, self._lexer = native, Lexer()
 
     def _fail(self, exc: BaseException) -> NoReturn:
-        if not isinstance(exc, Exception) and not is_panic(exc):
+        if is_fatal(exc):
             raise exc
         self._fail_with(message_of(exc))
 
@@ -290,27 +372,6 @@ class LLGuidanceMatcher:
 def _check_compile(native: Any) -> None:
     if native.is_error():
         raise compile_error(native.get_error(), native.stop_reason())
-
-
-class _Wrapper:
-    """What ``LLTokenizer`` wants to know of a tokenizer."""
-
-    is_tokenizer_wrapper = True
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        vocabulary = tokenizer.vocabulary
-        self.tokens = list(vocabulary.tokens)
-        self.special_token_ids = sorted({*vocabulary.special_ids, *vocabulary.stop_ids})
-        self.eos_token_id = vocabulary.stop_ids[0]
-        self.bos_token_id = vocabulary.bos_id
-        # asked at every forced position, in parallel fills with the GIL taken again; forced texts repeat
-        self._encode = functools.lru_cache(_MAX_ENCODED)(lambda text: tuple(tokenizer.encode_text(text)))
-
-    def __call__(self, text: str) -> list[int]:
-        """Tokens of forced text, so that they are the canonical ones."""
-        if len(text) > _MAX_ENCODED_CHARS:
-            return list(self._encode.__wrapped__(text))
-        return list(self._encode(text))
 
 
 class _ParallelFiller:
@@ -333,7 +394,7 @@ class _ParallelFiller:
         try:
             self._executor.unsafe_compute_mask_ptr(pairs, rows.ctypes.data, rows.strides[0], len(rows))
         except BaseException as exc:
-            if not isinstance(exc, Exception) and not is_panic(exc):
+            if is_fatal(exc):
                 raise
             return False
         return True

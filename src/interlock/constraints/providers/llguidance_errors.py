@@ -8,6 +8,7 @@ from interlock.errors import InterlockError
 
 DEAD_END = "NoExtensionBias"  # stop reason where no token can follow and the grammar cannot end
 _MAX_MESSAGE_CHARS = 800
+_SPENT = re.compile(r"lexer error|lexer fuel|too many states", re.IGNORECASE)
 _LIMIT = re.compile(
     r"fuel|too (complex|many|large|big)|TooComplex|limit|lexer states|exceed|out of memory", re.IGNORECASE
 )
@@ -16,6 +17,16 @@ _LIMIT = re.compile(
 def is_panic(exc: BaseException) -> bool:
     """Whether ``exc`` is a panic of native code; those derive from ``BaseException`` and have no import path."""
     return type(exc).__name__ == "PanicException"
+
+
+def is_fatal(exc: BaseException) -> bool:
+    """Whether ``exc`` is neither an error nor a panic of native code, such as an interrupt."""
+    return not isinstance(exc, Exception) and not is_panic(exc)
+
+
+def is_spent(message: str) -> bool:
+    """Whether a lexer has reached its limits, which it shares with all copies of its matcher."""
+    return _SPENT.search(message) is not None
 
 
 def message_of(error: BaseException | str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 import numpy as np
 import pytest
 
+from interlock.constraints import bitmask
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
 from interlock.constraints.schema.guards.matcher import GuardedGrammar, GuardedMatcher
@@ -38,7 +39,19 @@ DOMAINS = {
     "integers": unique(record(n={"type": "integer", "minimum": 7, "maximum": 12}), 6),
     "strings": unique(record(s={"type": "string", "pattern": "^[ab]{1,2}$"}), 6),
     "nested": unique(unique(PAIR, 1), 4),
+    "numbers": unique(record(n={"enum": [1, 1.5, 10, -2]}), 4),
+    "nested arrays": unique({"type": "array", "items": {"enum": [1, 2]}, "minItems": 1, "maxItems": 2}, 6),
+    "escapes": unique(record(s={"enum": ["\u00e9", "e\u00e9", "\\"]}), 3),
+    "long forced text": unique(record(s={"enum": ["a" + "x" * 40, "b" + "x" * 40]}, t={"const": "y" * 90}), 2),
     "nested in an object": record(a=unique(PAIR, 4), b=unique(record(ok={"type": "boolean"}), 2)),
+}
+
+
+ANY_ORDER = {
+    "pairs in any order": unique(PAIR, 4),
+    "triples in any order": unique(
+        record(a={"enum": [1, 2]}, b={"enum": ["p", "pq"]}, c={"type": "boolean"}), 8
+    ),
 }
 
 
@@ -48,9 +61,14 @@ def engine() -> tuple[LLGuidanceProvider, GuardVocabulary]:
     return LLGuidanceProvider(tokenizer), GuardVocabulary(tokenizer.vocabulary)
 
 
-def guarded(engine: tuple[LLGuidanceProvider, GuardVocabulary], schema: Any) -> GuardedGrammar:
+def guarded(
+    engine: tuple[LLGuidanceProvider, GuardVocabulary],
+    schema: Any,
+    order: Literal["declared", "any"] = "declared",
+) -> GuardedGrammar:
     provider, vocabulary = engine
-    compiled = compile_schema(schema, SchemaOptions(guards=True), json_syntax(",", ":", flexible=False), "j")
+    options = SchemaOptions(guards=True, property_order=order)
+    compiled = compile_schema(schema, options, json_syntax(",", ":", flexible=False), "j")
     assert compiled.problems == ()
     assert compiled.guards is not None
     grammar = provider.compile(f"start: {compiled.start}\n{compiled.lark}")
@@ -69,7 +87,7 @@ def walk(matcher: GuardedMatcher, chooser: random.Random, *, drafted: bool) -> b
             row = rows[0]
             matcher.fill(row)
         bits = np.unpackbits(row.view(np.uint8), bitorder="little")[:256]
-        code = chooser.choice([int(number) for number in np.flatnonzero(bits) if number != ord("\\")])
+        code = chooser.choice([int(number) for number in np.flatnonzero(bits)])
         matcher.accept(code)
         out += bytes([code])
     return out
@@ -82,3 +100,30 @@ def test_all_of_a_small_domain_is_used_up_without_a_dead_end(name: str, drafted:
     for _ in range(4):
         text = walk(grammar.matcher(), chooser, drafted=drafted)
         jsonschema.validate(json.loads(text), DOMAINS[name])
+
+
+@pytest.mark.parametrize("name", ANY_ORDER)
+def test_all_is_used_up_in_any_order_of_keys(name: str, engine) -> None:
+    grammar, chooser = guarded(engine, ANY_ORDER[name], "any"), random.Random(12)
+    for _ in range(3):
+        text = walk(grammar.matcher(), chooser, drafted=False)
+        jsonschema.validate(json.loads(text), ANY_ORDER[name])
+
+
+def test_a_comma_is_not_offered_behind_the_last_item_of_a_domain(engine) -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": PAIR}
+    matcher, row = guarded(engine, schema).matcher(), np.zeros(engine[1].num_words, dtype=np.int32)
+    items = [{"x": x, "y": y} for x in (1, 2) for y in "ab"]
+    for code in json.dumps(items, separators=(",", ":")).encode()[:-1]:
+        matcher.accept(code)
+    matcher.fill(row)
+    assert bitmask.allowed_ids(row) == [ord("]")]
+    matcher.rollback(len(json.dumps(items[-1], separators=(",", ":"))) + 1)
+    matcher.fill(row)
+    assert set(bitmask.allowed_ids(row)) == set(b",]")
+
+
+def test_more_ways_to_go_on_than_a_word_has_bits_are_used_up(engine) -> None:
+    schema = unique(record(s={"type": "string", "pattern": "^[A-Za-z0-9_.:;-]$"}), 67)
+    text = walk(guarded(engine, schema).matcher(), random.Random(13), drafted=False)
+    jsonschema.validate(json.loads(text), schema)

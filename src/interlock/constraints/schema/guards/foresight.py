@@ -17,6 +17,7 @@ DEAD = -1
 MAX_LOOKS = 2_000
 _MAX_DEPTH = 120
 _MAX_STEPS = 10  # to where new items are many
+_UNCLEAR = ("scalar", "string escape", "key escape")
 _QUOTE = ord('"')
 _DIGITS = frozenset(b"0123456789")
 _RESPELT = frozenset(b"\\ \t\n\r")
@@ -183,7 +184,7 @@ class Foresight:
 
 def near_bytes(states: list[State]) -> set[int] | None:
     """The bytes that may lead towards a repetition; ``None`` where that is not easily seen."""
-    if any(state.mode == "scalar" or b"\\u" in state.text for state in states):
+    if any(state.mode in _UNCLEAR or b"\\u" in state.text for state in states):
         return None
     return {rest[0] for state in states for rest in echoes(state)}.union(_RESPELT)
 

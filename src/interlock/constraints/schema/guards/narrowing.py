@@ -22,8 +22,8 @@ from interlock.constraints.schema.guards.foresight import (
 from interlock.constraints.schema.guards.rivals import (
     echoes,
     is_near,
-    may_be_respelt,
     place,
+    respelling,
     scope,
     scope_index,
 )
@@ -129,8 +129,9 @@ class Narrowing:
         for echo in echoes(state):
             yield from (one for one in vocabulary.beginnings(echo) if bitmask.is_allowed(row, one))
             yield from self._allowed(vocabulary.beyond(echo))
-        if may_be_respelt(state):
-            yield from bitmask.allowed_ids(row & vocabulary.respelt[state.mode])
+        manner = respelling(state)
+        if manner is not None:
+            yield from bitmask.allowed_ids(row & vocabulary.respelt[manner])
 
     def _allowed(self, ids: Ids) -> list[int]:
         found: list[int] = ids[self._bits(ids)].tolist()

@@ -4,6 +4,7 @@ how that would go on."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import Literal
 
 from interlock.constraints.schema.guards.scan import Frame, State, inside
 from interlock.constraints.schema.guards.values import (
@@ -14,6 +15,9 @@ from interlock.constraints.schema.guards.values import (
     string_rest,
 )
 
+Respelling = Literal["value", "scalar", "structure", "escape", "hex", "character"]
+
+_STRINGS = ("string", "string escape", "key string", "key escape")
 _OPEN = ("value", "string", "string escape", "scalar")
 _KEYS = ("key", "key string", "key escape")
 
@@ -69,11 +73,20 @@ def echoes(state: State) -> Iterable[bytes]:
     return rests | {b"]"} if _may_close(state) else rests
 
 
-def may_be_respelt(state: State) -> bool:
-    """What goes on from here towards a repetition may be written otherwise than in ``echoes``: all but ASCII characters."""
-    if state.mode not in ("string", "string escape", "key string", "key escape"):
-        return True
-    return b"\\u" in state.text or not all(map(bytes.isascii, echoes(state)))
+def respelling(state: State) -> Respelling | None:
+    """How what goes on from here towards a repetition may be written otherwise than in ``echoes``."""
+    if state.mode not in _STRINGS:
+        return state.mode if state.mode in ("value", "scalar") else "structure"
+    if state.mode in ("string escape", "key escape"):
+        return "escape"
+    frame = state.frames[-1]
+    texts = (
+        _keys(frame) if state.mode == "key string" else (one for one in inside(frame) if isinstance(one, bytes))
+    )
+    rests = [rest for one in texts if (rest := string_rest(state.text, one)) is not None]
+    if not all(rests):
+        return "hex"
+    return None if all(map(bytes.isascii, rests)) else "character"
 
 
 def _may_close(state: State) -> bool:

@@ -11,16 +11,23 @@ from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
-from interlock.constraints.schema.guards.scan import Mode
+from interlock.constraints.schema.guards.rivals import Respelling
 from interlock.core.tokenizer import Vocabulary
 
 COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
-_ENDED_SCALAR = re.compile(rb"[-+.0-9eE]+[\s,\]}]|[a-z]+[\s,\]}]")
 _CROSSES = re.compile(rb",\s*[^\s,]")
 _STRING_CROSSES = re.compile(rb'(?:[^"\\]|\\.)*".*,\s*[^\s,]', re.DOTALL)
-_SPACED = re.compile(rb'[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])')
+_SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
+_RESPELT: dict[Respelling, re.Pattern[bytes]] = {
+    "value": re.compile(rb"^(?:[-+.0-9eE]+|[a-z]+)[\s,\]}]|" + _SPACED),
+    "scalar": re.compile(rb'[",\]}]|' + _SPACED),
+    "structure": re.compile(_SPACED),
+    "escape": re.compile(rb"^u(?:$|[0-9a-fA-F])"),
+    "hex": re.compile(rb"^[0-9a-fA-F\\]"),
+    "character": re.compile(rb"\\"),
+}
 
 Ids = NDArray[np.int64]
 
@@ -29,8 +36,8 @@ class GuardVocabulary:
     """A vocabulary, and which of its tokens can do what in a document. Built once.
 
     crossers: row of the tokens that may begin an item behind another one; string_crossers: those that do so from within a
-    string. respelt: by mode of a document, row of the tokens that may write something in another than its plainest
-    spelling, or end what only the next byte ends.
+    string. respelt: rows of the tokens that may write something in another than its plainest spelling, or end what only
+    the next byte ends.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -48,15 +55,9 @@ class GuardVocabulary:
         self._sorted_ids = np.array([number for _, number in ordinary], dtype=np.int64)
         self.ids = dict(reversed(ordinary))
         self._longest = max(map(len, self.ids), default=0)
-        escapes = self._row(number for token, number in ordinary if b"\\" in token)
-        spaced = self._row(number for token, number in ordinary if _SPACED.match(token))
-        completers = self._row(number for token, number in ordinary if COMPLETER.search(token))
-        scalars = self._row(number for token, number in ordinary if _ENDED_SCALAR.match(token))
-        self.respelt: dict[Mode, Mask] = {
-            **dict.fromkeys(("string", "string escape", "key string", "key escape"), escapes),
-            **dict.fromkeys(("after", "key", "colon"), spaced),
-            "scalar": completers | spaced,
-            "value": scalars | spaced,
+        self.respelt: dict[Respelling, Mask] = {
+            manner: self._row(number for token, number in ordinary if pattern.search(token))
+            for manner, pattern in _RESPELT.items()
         }
         commas = [(token, number) for token, number in ordinary if b"," in token]
         self.crossers = self._row(number for token, number in commas if _CROSSES.search(token))

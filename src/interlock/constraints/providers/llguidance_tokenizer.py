@@ -1,0 +1,42 @@
+"""A tokenizer as llguidance wants it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, cast
+
+import llguidance
+
+from interlock.core.tokenizer import Tokenizer
+
+_MAX_ENCODED = 4_096
+_MAX_ENCODED_CHARS = 512
+
+
+def native_tokenizer(tokenizer: Tokenizer) -> llguidance.LLTokenizer:
+    """Takes 1-4 s for a real vocabulary, which needs a stop id."""
+    vocabulary = tokenizer.vocabulary
+    return llguidance.LLTokenizer(
+        cast("Any", _Wrapper(tokenizer)), n_vocab=vocabulary.size, eos_token=list(vocabulary.stop_ids)
+    )
+
+
+class _Wrapper:
+    """What ``LLTokenizer`` wants to know of a tokenizer."""
+
+    is_tokenizer_wrapper = True
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        vocabulary = tokenizer.vocabulary
+        self.tokens = list(vocabulary.tokens)
+        self.special_token_ids = sorted({*vocabulary.special_ids, *vocabulary.stop_ids})
+        self.eos_token_id = vocabulary.stop_ids[0]
+        self.bos_token_id = vocabulary.bos_id
+        # asked at every forced position, in parallel fills with the GIL taken again; forced texts repeat
+        self._encode = functools.lru_cache(_MAX_ENCODED)(lambda text: tuple(tokenizer.encode_text(text)))
+
+    def __call__(self, text: str) -> list[int]:
+        """Tokens of forced text, so that they are the canonical ones."""
+        if len(text) > _MAX_ENCODED_CHARS:
+            return list(self._encode.__wrapped__(text))
+        return list(self._encode(text))
