@@ -31,7 +31,7 @@ TOO_LONG: dict[str, dict[str, Any]] = {
     "/api/generate": {"prompt": LONG},
 }
 MOST_TOKENS = {
-    "/v1/chat/completions": "max_tokens",
+    "/v1/chat/completions": "max_completion_tokens",
     "/v1/completions": "max_tokens",
     "/v1/responses": "max_output_tokens",
     "/v1/messages": "max_tokens",
@@ -58,6 +58,11 @@ def refusal(path: str, response: httpx.Response) -> tuple[int, str, str]:
     if path == "/v1/messages":
         assert found["type"] == "error"
     return response.status_code, found["error"]["type"], found["error"]["message"]
+
+
+def param_of(path: str, response: httpx.Response) -> str:
+    found = response.json()
+    return found["param"] if path.startswith("/api/") else found["error"]["param"]
 
 
 def status_of(path: str, status: int, anthropic: int) -> int:
@@ -141,6 +146,7 @@ async def test_a_prompt_that_does_not_fit_is_refused_with_the_numbers(client, pa
     assert "context has 2000 tokens" in message
     assert "30" in message.split("2000", 1)[1]  # 3,000 and what the template adds
     assert "retry-after" not in response.headers
+    assert param_of(path, response) == next(iter(TOO_LONG[path]))
 
 
 @pytest.mark.parametrize("path", MOST_TOKENS)
@@ -150,4 +156,21 @@ async def test_an_answer_that_does_not_fit_is_refused_with_the_numbers(client, p
     assert status == 400
     assert "context has 2000 tokens" in message
     assert "asks for 1999 more" in message
-    assert MOST_TOKENS[path] in str(response.json())
+    assert param_of(path, response) == MOST_TOKENS[path]
+
+
+async def test_the_other_name_of_the_limit_is_named_where_it_was_sent(client) -> None:
+    path = "/v1/chat/completions"
+    response = await client.post(path, json=body(path, max_tokens=1999))
+    assert param_of(path, response) == "max_tokens"
+
+
+async def test_too_many_alternatives_are_named_as_each_endpoint_calls_them(client) -> None:
+    for path, fields, param in (
+        ("/v1/chat/completions", {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        ("/v1/completions", {"logprobs": 21}, "logprobs"),
+        ("/v1/responses", {"top_logprobs": 21}, "top_logprobs"),
+        ("/api/chat", {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+    ):
+        response = await client.post(path, json=body(path, **fields))
+        assert (response.status_code, param_of(path, response)) == (400, param)

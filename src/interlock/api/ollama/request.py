@@ -36,17 +36,19 @@ _NAMES = (
     (rf"^(?=(?:stop|{'|'.join(WireSampling.model_fields)})$)", "options."),
     (r"^(?:enable_thinking|reasoning_effort)$", "think"),
 )
+_NAMES_OF_GENERATE = ((r"^messages$", "prompt"), *_NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OllamaCall:
     """A request and what its answer's shape depends on. model: as the client wrote it. loads: nothing is asked, the
-    model is only to be loaded; a token is generated and not shown."""
+    model is only to be loaded; a token is generated and not shown. names: of fields at this endpoint."""
 
     request: GenerateRequest
     model: str
     stream: bool
     ignored: str
+    names: tuple[tuple[str, str], ...]
     loads: bool = False
 
     @property
@@ -54,7 +56,7 @@ class OllamaCall:
         return (self.request,)
 
     def locate(self, error: InterlockError) -> InterlockError:
-        return Places((), _NAMES).of(error)
+        return Places((), self.names).of(error)
 
 
 def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> OllamaCall:
@@ -122,6 +124,7 @@ def _call(wire: WireRequest, request_id: str, *, loads: bool = False, **fields: 
         request=request,
         model=wire.model,
         stream=wire.stream is not False,
+        names=_NAMES_OF_GENERATE if isinstance(wire, WireGenerateRequest) else _NAMES,
         loads=loads,
         ignored=ignored_header(name for name in ignored(wire, REFUSED) if name not in known),
     )

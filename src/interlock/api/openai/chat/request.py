@@ -14,6 +14,7 @@ from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format
 from interlock.api.openai.tools import read_tool_choice, read_tools
+from interlock.api.places import Places
 from interlock.api.reading import read_json_policy, read_reports, read_stop, same, validated
 from interlock.api.sampling import read_sampling, read_text_options
 from interlock.core.request import GenerateRequest, ReasoningOptions
@@ -32,17 +33,22 @@ _THINKING_KWARGS = ("enable_thinking", "thinking")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatCall:
-    """A request and what only its answer's shape depends on. n: answers. ignored: value of the response header."""
+    """A request and what only its answer's shape depends on. n: answers. ignored: value of the response header.
+    max_tokens_field: under which of its names the client gave the limit."""
 
     request: GenerateRequest
     n: int
     stream: bool
     include_usage: bool
     ignored: str
+    max_tokens_field: str
 
     @property
     def requests(self) -> tuple[GenerateRequest, ...]:
         return fan_out(self.request, self.n)
+
+    def locate(self, error: InterlockError) -> InterlockError:
+        return Places((), ((r"^max_tokens$", self.max_tokens_field),)).of(error)
 
 
 def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> ChatCall:
@@ -57,6 +63,7 @@ def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> ChatCal
         stream=bool(wire.stream),
         include_usage=include_usage,
         ignored=ignored_header(ignored(wire, REFUSED)),
+        max_tokens_field="max_tokens" if wire.max_completion_tokens is None else "max_completion_tokens",
     )
 
 

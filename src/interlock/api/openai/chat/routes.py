@@ -44,7 +44,9 @@ def router(context: ApiContext) -> APIRouter:
             reasoning_field=context.reasoning_field,
         )
 
-    endpoint = Endpoint(name="chat_completions", read=_read, complete=whole, stream=streamed)
+    endpoint = Endpoint(
+        name="chat_completions", read=_read, complete=whole, stream=streamed, locate=ChatCall.locate
+    )
 
     @routes.post("/v1/chat/completions")
     async def chat_completions(request: Request) -> Response:

@@ -10,6 +10,7 @@ from interlock.api.json_body import decode_object
 from interlock.api.openai.completions.wire import KEPT_AS_TEXT, REFUSED, WireCompletionsRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format
+from interlock.api.places import Places
 from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
 from interlock.api.sampling import read_sampling, read_text_options
 from interlock.core.request import GenerateRequest
@@ -18,6 +19,9 @@ from interlock.serving.fan_out import fan_out
 
 MAX_ANSWERS = 64
 DEFAULT_MAX_TOKENS = 16  # OpenAI's
+
+# Names of chat completions to those of this endpoint.
+_NAMES = ((r"^messages$", "prompt"), (r"^top_logprobs$", "logprobs"))
 
 Prompt = str | tuple[int, ...]
 
@@ -33,6 +37,9 @@ class CompletionsCall:
     stream: bool
     include_usage: bool
     ignored: str
+
+    def locate(self, error: InterlockError) -> InterlockError:
+        return Places((), _NAMES).of(error)
 
     @property
     def model(self) -> str:

@@ -40,7 +40,9 @@ def router(context: ApiContext) -> APIRouter:
             decode=context.service.tokenizer(call.model).decode,
         )
 
-    endpoint = Endpoint(name="completions", read=_read, complete=whole, stream=streamed)
+    endpoint = Endpoint(
+        name="completions", read=_read, complete=whole, stream=streamed, locate=CompletionsCall.locate
+    )
 
     @routes.post("/v1/completions")
     async def completions(request: Request) -> Response:

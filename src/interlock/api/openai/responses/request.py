@@ -38,6 +38,7 @@ _ITEMS = TypeAdapter(list[WireItem])
 _NAMES = (
     (r"\.function\.", "."),
     (r"\.tool_call_id$", ".call_id"),
+    (r"^messages$", "input"),
     (r"^max_tokens$", "max_output_tokens"),
     (r"^reasoning_effort$", "reasoning.effort"),
     (r"^enable_thinking$", "reasoning"),
