@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 JsonType = Literal["string", "number", "boolean", "null", "object", "array"]
+JSON_TYPES: tuple[JsonType, ...] = get_args(JsonType)
+
+
+def type_words(strings: str, others: str) -> tuple[tuple[JsonType, str], ...]:
+    """One word for text, and one for everything that is written as JSON."""
+    return tuple((kind, strings if kind == "string" else others) for kind in JSON_TYPES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.core.argument_syntax import TaggedArguments
+from interlock.core.argument_syntax import TaggedArguments, type_words
 from interlock.families.base import (
     AnswerFormat,
     Arguments,
@@ -20,14 +20,7 @@ _VALUES = TaggedArguments(
     type_open='" type="',
     key_close='">',
     value_close="</cofl:value>",
-    types=(
-        ("string", "raw"),
-        ("number", "json"),
-        ("boolean", "json"),
-        ("null", "json"),
-        ("object", "json"),
-        ("array", "json"),
-    ),
+    types=type_words("raw", "json"),
     escapes_keys=True,
     nested=(("object", "dict"), ("array", "list")),
     item_open='<cofl:value type="',

@@ -3,7 +3,7 @@ JSON."""
 
 from __future__ import annotations
 
-from interlock.core.argument_syntax import TaggedArguments
+from interlock.core.argument_syntax import TaggedArguments, type_words
 from interlock.families.base import Arguments, Lit, Mark, Name, ReasoningFormat, ToolCallSyntax
 
 DSML_REASONING = ReasoningFormat(
@@ -26,14 +26,7 @@ def dsml_calls(prefix: str, section: str, *, ends_lines: bool = False) -> ToolCa
         key_close='">',
         value_close=f"{dsml_closer(prefix)}\n" if ends_lines else dsml_closer(prefix),
         separator="" if ends_lines else "\n",
-        types=(
-            ("string", "true"),
-            ("number", "false"),
-            ("boolean", "false"),
-            ("null", "false"),
-            ("object", "false"),
-            ("array", "false"),
-        ),
+        types=type_words("true", "false"),
     )
     return ToolCallSyntax(
         section_open=(Mark(f"<{prefix}{section}>"), Lit("\n")),

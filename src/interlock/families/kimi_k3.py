@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.core.argument_syntax import TaggedArguments
+from interlock.core.argument_syntax import JSON_TYPES, TaggedArguments
 from interlock.families.base import (
     AnswerFormat,
     Arguments,
@@ -21,14 +21,7 @@ _XTML = TaggedArguments(
     type_open='" type="',
     key_close='"<|sep|>',
     value_close="<|close|>argument<|sep|>",
-    types=(
-        ("string", "string"),
-        ("number", "number"),
-        ("boolean", "boolean"),
-        ("null", "null"),
-        ("object", "object"),
-        ("array", "array"),
-    ),
+    types=tuple((kind, kind) for kind in JSON_TYPES),
     escapes_keys=True,
 )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 from interlock.core.argument_syntax import (
+    JSON_TYPES,
     ArgumentSyntax,
     BareKeyArguments,
     JsonType,
@@ -38,7 +39,7 @@ def spell_object(
 def json_type(value: Any) -> JsonType:
     """The type of a JSON value."""
     kinds = kinds_of(value)
-    return next(name for name in get_args(JsonType) if name in kinds)
+    return next(name for name in JSON_TYPES if name in kinds)
 
 
 def escape_key(syntax: TaggedArguments, key: str) -> str:
