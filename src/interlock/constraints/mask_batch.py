@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 
+from interlock import log
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
 from interlock.constraints.providers.base import Matcher, MatcherError, ParallelFiller
 from interlock.constraints.state import ConstraintState
+
+Job = tuple[ConstraintState, int]
+
+_log = log.get(__name__)
 
 
 class MaskBatch:
@@ -29,7 +35,7 @@ class MaskBatch:
         the grammar leaves no token.
         """
         masks: list[list[Mask | None]] = []
-        waiting: dict[type[Matcher], list[tuple[Matcher, int]]] = defaultdict(list)
+        waiting: dict[type[Matcher], list[Job]] = defaultdict(list)
         index = 0
         for state, draft in zip(states, drafts or [()] * len(states), strict=True):
             if state is None:
@@ -42,8 +48,8 @@ class MaskBatch:
                 index += 1
         for kind, jobs in waiting.items():
             self._fill_jobs(kind, jobs)
-            for matcher, row in jobs:
-                if matcher.error is not None:
+            for state_, row in jobs:
+                if state_.error is not None:
                     self._rows[row] = 0
         return masks
 
@@ -56,7 +62,7 @@ class MaskBatch:
             return [rows[0]]
 
     def _begin(
-        self, state: ConstraintState, index: int, waiting: dict[type[Matcher], list[tuple[Matcher, int]]]
+        self, state: ConstraintState, index: int, waiting: dict[type[Matcher], list[Job]]
     ) -> Mask | None:
         row: Mask = self._rows[index]
         try:
@@ -69,19 +75,28 @@ class MaskBatch:
         elif state.matcher is None:
             return None
         else:
-            waiting[type(state.matcher)].append((state.matcher, index))
+            waiting[type(state.matcher)].append((state, index))
         return row
 
-    def _fill_jobs(self, kind: type[Matcher], jobs: list[tuple[Matcher, int]]) -> None:
-        filler = self._filler(kind, jobs[0][0]) if len(jobs) > 1 else None
-        if filler is not None:
-            filler.fill(jobs, self._rows)
+    def _fill_jobs(self, kind: type[Matcher], jobs: list[Job]) -> None:
+        if len(jobs) > 1 and self._filled_in_parallel(kind, jobs):
             return
-        for matcher, index in jobs:
-            try:
-                matcher.fill(self._rows[index])
-            except MatcherError:
-                continue  # the matcher holds it
+        for state, index in jobs:
+            with suppress(MatcherError):  # the state holds it
+                state.fill(self._rows[index])
+
+    def _filled_in_parallel(self, kind: type[Matcher], jobs: list[Job]) -> bool:
+        """False where that cannot be done, or one of them failed unexpectedly: one by one shows which."""
+        pairs = [(state.matcher, index) for state, index in jobs if state.matcher is not None]
+        filler = self._filler(kind, pairs[0][0])
+        if filler is None:
+            return False
+        try:
+            filler.fill(pairs, self._rows)
+        except Exception:  # noqa: BLE001 - the edge of a request: what one matcher does harms no other
+            _log.exception("masks could not be filled together")
+            return False
+        return True
 
     def _filler(self, kind: type[Matcher], matcher: Matcher) -> ParallelFiller | None:
         if kind not in self._fillers:

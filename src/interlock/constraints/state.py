@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from interlock import log
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
 from interlock.constraints.providers.base import Matcher, MatcherError, Row
 from interlock.constraints.thinking import ThinkingProgress
 from interlock.core.engine import ThinkingBudget
+
+Answer = TypeVar("Answer")
+
+_log = log.get(__name__)
 
 
 class ConstraintState:
@@ -21,10 +27,13 @@ class ConstraintState:
     Once the matcher has failed, ``error`` says why and every method but ``close`` raises ``MatcherError``.
     At the end of the thinking budget the closing ids are the only ones allowed, one by one; where the grammar
     cannot take one (inside a character of several tokens) it decides, and the budget waits for the next token.
+
+    Whatever a matcher raises is a failure of this one sequence: guards are our own code and may have faults.
     """
 
     def __init__(self, matcher: Matcher | None, *, thinking: ThinkingBudget | None = None) -> None:
         self._matcher = matcher
+        self._fault: str | None = None
         self._thinking = None if thinking is None else ThinkingProgress.start(thinking)
 
     @property
@@ -35,7 +44,7 @@ class ConstraintState:
     @property
     def error(self) -> str | None:
         """Why the matcher failed, or ``None``."""
-        return None if self._matcher is None else self._matcher.error
+        return self._fault or (None if self._matcher is None else self._matcher.error)
 
     @property
     def num_vetoed(self) -> int:
@@ -45,19 +54,19 @@ class ConstraintState:
     @property
     def is_accepting(self) -> bool:
         """The output may end here."""
-        return self._matcher is None or self._matcher.is_accepting
+        return self._matcher is None or self._ask(lambda matcher: matcher.is_accepting)
 
     @property
     def is_terminated(self) -> bool:
         """Nothing but a stop id can follow."""
-        return self._matcher is not None and self._matcher.is_terminated
+        return self._matcher is not None and self._ask(lambda matcher: matcher.is_terminated)
 
     def forced_id(self) -> int | None:
         """The closing id that the thinking budget demands next."""
         forced = None if self._thinking is None else self._thinking.forced_id
         if forced is None or self._matcher is None:
             return forced
-        return forced if self._matcher.validate([forced]) == 1 else None
+        return forced if self._ask(lambda matcher: matcher.validate([forced])) == 1 else None
 
     def forced_token(self) -> int | None:
         """The only id that can follow, canonical where several spell the same; ``None`` where there is a choice or the
@@ -65,7 +74,7 @@ class ConstraintState:
         forced = self.forced_id()
         if forced is not None or self._matcher is None:
             return forced
-        run = self._matcher.forced_tokens()
+        run = self._ask(lambda matcher: matcher.forced_tokens())
         return run[0] if run else None
 
     def fill(self, row: Row) -> None:
@@ -74,7 +83,7 @@ class ConstraintState:
         if forced is not None:
             bitmask.set_only(row, (forced,))
         elif self._matcher is not None:
-            self._matcher.fill(row)
+            self._ask(lambda matcher: matcher.fill(row))
 
     def fill_if_any(self, row: Row) -> bool:
         """``fill`` where there is something to forbid; else ``row`` is left alone, and every id is allowed."""
@@ -86,7 +95,7 @@ class ConstraintState:
     def accept(self, token_id: int) -> None:
         """Advance by one token."""
         if self._matcher is not None:
-            self._matcher.accept(token_id)
+            self._ask(lambda matcher: matcher.accept(token_id))
         if self._thinking is not None:
             self._thinking = self._thinking.after(token_id)
 
@@ -95,11 +104,11 @@ class ConstraintState:
         forced = self.forced_id()
         if forced is not None:
             return forced == token_id
-        return self._matcher is None or self._matcher.validate([token_id]) == 1
+        return self._matcher is None or self._ask(lambda matcher: matcher.validate([token_id])) == 1
 
     def clone(self) -> ConstraintState:
         """An independent state at the same place."""
-        twin = ConstraintState(None if self._matcher is None else self._matcher.clone())
+        twin = ConstraintState(None if self._matcher is None else self._ask(lambda matcher: matcher.clone()))
         twin._thinking = self._thinking
         return twin
 
@@ -110,7 +119,7 @@ class ConstraintState:
         A draft harms nobody: it ends where a mask cannot be computed; only the first one raises ``MatcherError``.
         """
         if self._matcher is not None and (self._thinking is None or self._thinking.is_over):
-            return list(self._matcher.plan(draft, rows).rows)
+            return list(self._ask(lambda matcher: matcher.plan(draft, rows)).rows)
         masks = [rows[0] if self.fill_if_any(rows[0]) else None]
         if draft:
             probe = self.clone()
@@ -127,3 +136,17 @@ class ConstraintState:
         """Free native memory. Idempotent."""
         if self._matcher is not None:
             self._matcher.close()
+
+    def _ask(self, question: Callable[[Matcher], Answer]) -> Answer:
+        """What the matcher says. Raises ``MatcherError``, now and from then on, for whatever goes wrong."""
+        assert self._matcher is not None
+        if self._fault is not None:
+            raise MatcherError(self._fault)
+        try:
+            return question(self._matcher)
+        except MatcherError:
+            raise
+        except Exception as error:  # the edge of a request: its matcher harms no other
+            _log.exception("a matcher failed unexpectedly; its request ends")
+            self._fault = f"{type(error).__name__}: {error}"
+            raise MatcherError(self._fault) from error

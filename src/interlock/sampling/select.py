@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from interlock import log
 from interlock.constraints.bitmask import is_allowed
 from interlock.core.sampling import SamplingParams
 from interlock.sampling.base import Choice, SamplingRow
@@ -29,6 +30,8 @@ from interlock.sampling.logprobs import token_logprob
 from interlock.sampling.random import uniform
 from interlock.sampling.trace import token_trace
 from interlock.sampling.truncation import preselected, truncated
+
+_log = log.get(__name__)
 
 # Below this, differences that float32 logits can show are decided anyway, and 1/temperature stays finite.
 GREEDY_BELOW = 1e-5
@@ -68,10 +71,19 @@ def select_rows(logits: Iterable[Logits], rows: Sequence[SamplingRow]) -> tuple[
     choices: list[Choice] = []
     is_reached = True
     for values, row in zip(logits, rows, strict=True):
-        choice = select(values, row) if is_reached else UNREACHED
+        choice = _isolated(values, row) if is_reached else UNREACHED
         is_reached = row.draft is None or (is_reached and choice.token_id == row.draft)
         choices.append(choice)
     return tuple(choices)
+
+
+def _isolated(values: Logits, row: SamplingRow) -> Choice:
+    """``select``, where whatever goes wrong is an error of this row."""
+    try:
+        return select(values, row)
+    except Exception:  # noqa: BLE001 - the edge of a request: its row harms no other
+        _log.exception("a row could not be sampled; its request ends")
+        return Choice(token_id=-1, error="sampling_failed")
 
 
 def _unmasked_argmax(values: Logits, row: SamplingRow) -> int | None:

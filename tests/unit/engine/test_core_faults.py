@@ -6,6 +6,7 @@ import pytest
 
 from interlock.core.sampling import SamplingParams
 from interlock.runners.fake import Faults
+from interlock.sampling import select
 
 POISON = 200
 PROMPTS = ["alpha", "beta is longer than one chunk of the budget", "g", "delta"]
@@ -25,6 +26,66 @@ def test_a_matcher_that_fails_ends_its_request_only(bench):
     b.run()
     assert [b.finish(name) for name in (broken, fine, free)] == ["error matcher_failed", "stop", "length"]
     assert b.ids(free) == solo_ids(bench, "free")
+
+
+class Broken:
+    """A matcher one of whose methods has a fault that nobody foresaw."""
+
+    def __init__(self, matcher, method: str) -> None:
+        self._matcher = matcher
+        self._method = method
+
+    def __getattr__(self, name: str):
+        if name == self._method:
+            raise KeyError("a fault of our own")
+        return getattr(self._matcher, name)
+
+
+@pytest.mark.parametrize("method", ["fill", "accept", "forced_tokens", "is_accepting", "is_terminated"])
+def test_a_fault_in_the_code_of_a_matcher_ends_its_request_only(bench, method: str):
+    b = bench()
+    answers = [a + b + c + d for a in "xy" for b in "xy" for c in "xy" for d in "xy"]
+    names = [b.submit(answers=answers) for _ in range(3)]
+    free = b.submit("free")
+    b.wait_for_grammar()
+    b.step()
+    state = b.core._sequences[names[1]].constraint
+    state._matcher = Broken(state._matcher, method)
+    b.run()
+    ends = [b.finish(name) for name in (*names, free)]
+    assert ends == ["stop", "error matcher_failed", "stop", "length"]
+    assert b.ids(free) == solo_ids(bench, "free")
+
+
+def test_masks_that_cannot_be_filled_together_are_filled_one_by_one(bench, monkeypatch):
+    class Filler:
+        def fill(self, jobs, rows) -> None:
+            raise KeyError("a fault of our own")
+
+    b = bench()
+    monkeypatch.setattr(b.core._execution._masks, "_filler", lambda *_: Filler())
+    names = [b.submit(answers=["abc", "xyz"]) for _ in range(2)]
+    b.wait_for_grammar()
+    b.run()
+    assert [b.finish(name) for name in names] == ["stop", "stop"]
+
+
+def test_a_fault_in_the_sampler_ends_the_request_of_its_row_only(bench, monkeypatch):
+    b = bench()
+    other, fine = b.submit("other", max_tokens=7), b.submit("fine")
+
+    def faulty(values, row, _select=select.select):
+        if row.position == 3 and row.params.seed == 99:
+            raise KeyError("a fault of our own")
+        return _select(values, row)
+
+    monkeypatch.setattr(select, "select", faulty)
+    seeded = b.submit("seeded", sampling=SamplingParams(temperature=1.0, seed=99))
+    b.run()
+    ends = [b.finish(name) for name in (other, fine, seeded)]
+    assert ends == ["length", "length", "error sampling_failed"]
+    assert len(b.ids(seeded)) == 3
+    assert b.ids(fine) == solo_ids(bench, "fine")
 
 
 def test_a_grammar_whose_matcher_failed_is_compiled_anew_for_the_next_request(bench):

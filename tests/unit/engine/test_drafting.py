@@ -175,6 +175,14 @@ def test_what_is_right_but_costs_as_much_as_a_step_is_not_verified():
     assert [steps.step() for _ in range(100)][-1] == 0
 
 
+def test_a_method_that_fails_costs_its_guess_only(monkeypatch):
+    steps = Steps(token_s=0.0001, num_right=7)
+    monkeypatch.setattr(steps, "propose", lambda *_: 1 // 0)
+    assert steps.step() == 0
+    monkeypatch.undo()
+    assert [steps.step() for _ in range(50)][-1] == 7
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

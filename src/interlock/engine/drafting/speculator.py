@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
+from interlock import log
 from interlock.config import SpeculativeConfig
 from interlock.constraints.draft_plan import LegalDraft, legal_draft
 from interlock.constraints.providers.base import MatcherError
@@ -15,6 +16,8 @@ from interlock.engine.drafting.base import DraftProposer
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
 from interlock.engine.step_cost import StepCost
+
+_log = log.get(__name__)
 
 _SMOOTHING = 0.2
 
@@ -114,7 +117,7 @@ class Speculator:
             if not asked or not self._is_worth_asking(proposer.name, cost.seconds(step.sizes, step.num_rows)):
                 continue
             started = self._clock()
-            proposals = proposer.propose(asked, self.max_tokens)
+            proposals = self._proposals(proposer, asked)
             seconds = self._clock() - started
             self._proposal_s[proposer.name] += _SMOOTHING * (seconds - self._proposal_s[proposer.name])
             for sequence, proposal in zip(asked, proposals, strict=True):
@@ -122,6 +125,13 @@ class Speculator:
                 if legal.token_ids:
                     guesses[sequence.request_id] = _Guess(proposer.name, legal, len(sequence.token_ids))
         return guesses
+
+    def _proposals(self, proposer: DraftProposer, asked: Seq[Sequence]) -> list[list[int]]:
+        try:
+            return proposer.propose(asked, self.max_tokens)
+        except Exception:  # noqa: BLE001 - a guess is optional, and harms nobody
+            _log.exception("%s failed; nothing is guessed in this step", proposer.name)
+            return [[] for _ in asked]
 
     def _legal(self, sequence: Sequence, proposal: Seq[int]) -> LegalDraft:
         stop_ids = sequence.request.stop_ids
