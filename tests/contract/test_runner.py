@@ -21,7 +21,7 @@ from interlock.tokenization.byte_tokenizer import byte_tokenizer
 VOCAB_SIZE = 49_152
 CONTEXT_TOKENS = 256
 MAX_BATCH_TOKENS = 256
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 PROMPT = np.random.default_rng(0).integers(0, VOCAB_SIZE, 150).tolist()
 RUNNERS = ["fake", pytest.param("llama_cpp", marks=pytest.mark.model), "torch", "torch in fixed shapes"]
 
