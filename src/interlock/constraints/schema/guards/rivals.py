@@ -4,6 +4,7 @@ how that would go on."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from interlock.constraints.schema.guards.scan import Frame, State, inside
@@ -55,7 +56,10 @@ def _keys(frame: Frame) -> Iterator[bytes]:
     """Keys that a rival has, or that must not come again."""
     given = {key for key, _ in frame.parts}
     names = {key for rival in frame.rivals for key, _ in rival[1:] if key not in given}
-    return map(spelling, names.union(frame.seen) if frame.checked else names)
+    return map(_key_spelling, names.union(frame.seen) if frame.checked else names)
+
+
+_key_spelling = lru_cache(4_096)(spelling)
 
 
 def echoes(state: State) -> Iterable[bytes]:

@@ -45,10 +45,9 @@ class GuardVocabulary:
         self.special_ids = vocabulary.special_ids
         self.stop_ids = frozenset(vocabulary.stop_ids)
         self.num_words = bitmask.num_words(vocabulary.size)
+        apart = self.special_ids | self.stop_ids
         ordinary = [
-            (token, number)
-            for number, token in enumerate(vocabulary.tokens)
-            if token and number not in self.special_ids and number not in self.stop_ids
+            (token, number) for number, token in enumerate(vocabulary.tokens) if token and number not in apart
         ]
         ordinary.sort()
         self._texts = [token for token, _ in ordinary]
