@@ -47,9 +47,8 @@ def ai(url: str) -> Iterator[openai.OpenAI]:
 
 
 def chat(ai: openai.OpenAI, **fields: Any) -> Any:
-    return ai.chat.completions.create(
-        model="demo", messages=USER, temperature=0, **{"max_tokens": 80, **fields}
-    )
+    settings = {"temperature": 0, "max_tokens": 80, **fields}
+    return ai.chat.completions.create(model="demo", messages=USER, **settings)
 
 
 def test_free_text_is_the_same_streamed_and_whole(ai: openai.OpenAI):
