@@ -1,6 +1,8 @@
 """vLLM on a CPU, from an environment of its own (scripts/vllm_environment.sh): prints its URL and serves until killed.
 
 python benchmarks/peers/vllm_server.py FOLDER --environment ~/.cache/interlock/vllm
+
+Its grammar engine is the default, chosen for each request: as users find it. Our grammars choose llguidance.
 """
 
 from __future__ import annotations
@@ -22,7 +24,6 @@ NAME = "demo"
 _START_S = 600.0
 _ARGUMENTS = (
     *("--dtype", "float32", "--enforce-eager", "--host", "127.0.0.1", "--served-model-name", NAME),
-    *("--structured-outputs-config", '{"backend": "guidance"}'),
     *("--enable-scale-out", "--enable-prompt-tokens-details"),
 )
 
