@@ -2,12 +2,13 @@
 
 python benchmarks/peers/vllm_server.py FOLDER --environment ~/.cache/interlock/vllm
 
-Its grammar engine is the default, chosen for each request: as users find it. Our grammars choose llguidance.
+The grammar engine is guidance, as docs/distributed.md asks for; ``--backend auto`` is vLLM's default.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import socket
@@ -32,11 +33,18 @@ class VllmServer:
     """environment: the folder that scripts/vllm_environment.sh made. model: a Hugging Face folder. log: where its output goes."""
 
     def __init__(
-        self, environment: Path, model: Path, *, context_tokens: int = 2048, log: Path | None = None
+        self,
+        environment: Path,
+        model: Path,
+        *,
+        context_tokens: int = 2048,
+        backend: str = "guidance",
+        log: Path | None = None,
     ) -> None:
         self._environment = environment
         self._command = [
             *(str(environment / "bin" / "vllm"), "serve", str(model)),
+            *("--structured-outputs-config", json.dumps({"backend": backend})),
             *(*_ARGUMENTS, "--max-model-len", str(context_tokens), "--port", str(_free_port())),
         ]
         self._log = log
@@ -102,8 +110,11 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--environment", type=Path, required=True)
     parser.add_argument("--context", type=int, default=2048)
+    parser.add_argument("--backend", default="guidance")
     arguments = parser.parse_args()
-    server = VllmServer(arguments.environment, arguments.model, context_tokens=arguments.context)
+    server = VllmServer(
+        arguments.environment, arguments.model, context_tokens=arguments.context, backend=arguments.backend
+    )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with server:
         print(server.url, flush=True)
