@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 import pytest
 
 from interlock.constraints.schema import SchemaOptions
@@ -77,6 +78,16 @@ class Maker:
         return self.schema(depth - 1)
 
 
+def second_opinion(schema: Any, first: Any, documents: list[Any]) -> Any:
+    """jsonschema-rs, ``None`` where it does not take the schema or thinks otherwise of ``documents``."""
+    try:
+        second = jsonschema_rs.Draft202012Validator(schema)
+    except ValueError:
+        return None
+    agree = all(first.is_valid(document) == second.is_valid(document) for document in documents)
+    return second if agree else None
+
+
 @pytest.mark.parametrize("options", [
     SchemaOptions(open_objects=True, property_order="any"),
     SchemaOptions(open_objects=True),
@@ -91,6 +102,7 @@ def test_only_valid_documents_are_accepted_and_generated(options, language, refu
         schema = maker.schema(2)
         validator = jsonschema.Draft202012Validator(schema)
         documents = [maker.data() for _ in range(25)]
+        second = second_opinion(schema, validator, documents)
         try:
             found = language(schema, options)
         except refusal as error:
@@ -107,5 +119,8 @@ def test_only_valid_documents_are_accepted_and_generated(options, language, refu
             generated = found.walk(maker.chooser)
             if generated is not None:
                 assert validator.is_valid(json.loads(generated)), f"{json.dumps(schema)} generates {generated}"
+                assert second is None or second.is_valid(json.loads(generated)), (
+                    f"{json.dumps(schema)}: {generated}"
+                )
     if exact:
         assert missed <= checked * 0.002, f"{missed} of {checked} valid documents were rejected"
