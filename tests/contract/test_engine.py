@@ -57,7 +57,7 @@ def local_engine(folder: Path) -> LocalEngine:
 @pytest.fixture
 async def fake_vllm() -> AsyncIterator[FakeVllm]:
     def say(body: dict[str, Any]) -> list[int]:
-        return [*TOKENIZER.encode(SAID.get(TOKENIZER.decode(body["token_ids"]), "")), STOP_ID]
+        return [*TOKENIZER.encode(SAID.get(TOKENIZER.decode(body["token_ids"]), SAID["A>"])), STOP_ID]
 
     server = FakeVllm(TOKENIZER, say)
     await server.start()

@@ -26,7 +26,6 @@ from interlock.remote.replica import Replica
 from interlock.remote.replicas import Replicas
 from interlock.remote.stream import RemoteStream
 from interlock.remote.verifier import Verifier
-from interlock.remote.wire import one_lark
 
 _log = log.get(__name__)
 
@@ -179,14 +178,18 @@ class VllmEngine:
             constraint=constraint,
         )
         try:
-            async for _ in self._replicas.stream(request):
+            async for _ in Answering(self._replicas, self._verifier, request).outputs():
                 pass
         except InterlockError as error:
+            if error.code == "matcher_failed":  # as where its grammar engine is another one
+                return InterlockError(
+                    "invalid_grammar",
+                    "vLLM's grammar engine does not take this constraint",
+                    hint='vLLM has to run with --structured-outputs-config \'{"backend": "guidance"}\'',
+                )
             if error.entry.status != 400:
                 raise
-            return InterlockError(
-                "invalid_grammar", f"{error.message} (grammar: {len(one_lark(constraint))} characters)"
-            )
+            return InterlockError("invalid_grammar", error.message)
         return None
 
     def _enter(self, phase: EnginePhase) -> None:

@@ -90,6 +90,14 @@ async def test_a_constraint_is_tried_once_and_a_refusal_is_kept(make_server, mak
     assert grammar == '%llguidance {}\nstart: "ab"'
 
 
+async def test_a_vllm_with_another_grammar_engine_is_found_out_before_the_stream(make_server, make_engine):
+    engine = await make_engine(await make_server(""))  # an answer that ends at once, without an error
+    with pytest.raises(InterlockError, match="does not take this constraint") as refused:
+        await engine.prepare(lark('start: "ab"'))
+    assert refused.value.hint is not None
+    assert "guidance" in refused.value.hint
+
+
 async def test_what_breaks_the_constraint_is_not_passed_on(make_server, make_engine):
     engine = await make_engine(await make_server("abX"))
     outputs = await collect(engine, request(constraint=lark('start: "abc"')))
