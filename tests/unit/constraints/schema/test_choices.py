@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from interlock.constraints.schema import Limits, SchemaOptions
+from interlock.constraints.schema import Limits, SchemaOptions, compile_schema, json_syntax
+from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
 
 KEYS = ["a", "b", "c", "d"]
 VALUES: list[Any] = [
@@ -120,3 +121,15 @@ def test_a_count_leaves_room_for_what_must_be_shown(document, accepted, language
     for _ in range(5):
         text = found.walk(chooser)
         assert text is None or jsonschema.Draft202012Validator(schema).is_valid(json.loads(text)), text
+
+
+def test_what_must_be_shown_is_guarded_too() -> None:
+    """The only array that makes the object valid has no repetition."""
+    unique = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    schema = {"type": "object", "not": {"additionalProperties": {"not": unique}}}
+    options = SchemaOptions(open_objects=True, property_order="any", guards=True)
+    plan = compile_schema(schema, options, json_syntax(",", ":", flexible=False), "j").guards
+    assert plan is not None
+    feed(plan, State(), b'{"x":["a","b"]}')
+    with pytest.raises(RepetitionError):
+        feed(plan, State(), b'{"x":["a","a"]}')

@@ -48,6 +48,12 @@ class GuardRecorder:
                 if name not in listed:
                     known.add(cell.value)
 
+    def part(self, name: str | None, value: Value) -> None:
+        """A part of the values of a key (``None``: of undeclared ones) has a rule of its own."""
+        draft = self._drafts.setdefault(self.current, _Draft())
+        known = draft.others if name is None else draft.names.setdefault(name, set(draft.others))
+        known.add(value)
+
     def plan(self, root: Value) -> GuardPlan | None:
         """The plan for the whole document, ``None`` if nothing needs a guard."""
         if not any(draft.unique or draft.distinct for draft in self._drafts.values()):

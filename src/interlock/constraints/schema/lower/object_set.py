@@ -13,6 +13,7 @@ from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.presence import Term
 from interlock.constraints.schema.graph import ANYTHING, Value, meet
 from interlock.constraints.schema.lower import conditions as when
+from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.object_chain import write_chain
 from interlock.constraints.schema.lower.object_choices import ChoiceBits
 from interlock.constraints.schema.lower.object_keys import Keys, Pairs
@@ -32,12 +33,18 @@ _MAX_COUNTER = (1 << _COUNTER_BITS) - 2
 
 
 def write_set(
-    keys: Keys, writer: Writer, syntax: ArgumentSyntax, pairs: Pairs, options: SchemaOptions, algebra: Algebra
+    keys: Keys,
+    writer: Writer,
+    syntax: ArgumentSyntax,
+    pairs: Pairs,
+    options: SchemaOptions,
+    algebra: Algebra,
+    recorder: GuardRecorder,
 ) -> str:
     layout = _layout(keys, distinct=options.guards)
     if layout is None:
         return write_chain(keys, writer, syntax, pairs)
-    return _SetWriter(keys, writer, syntax, pairs, options, algebra, layout).write()
+    return _SetWriter(keys, writer, syntax, pairs, options, algebra, recorder, layout).write()
 
 
 @dataclass(slots=True)
@@ -109,6 +116,7 @@ class _SetWriter:
     pairs: Pairs
     options: SchemaOptions
     algebra: Algebra
+    recorder: GuardRecorder
     layout: _Layout
 
     def write(self) -> str:
@@ -151,6 +159,7 @@ class _SetWriter:
                     plain = [
                         self._not_last_witness(index, position) for index, _ in witnesses if index not in shown
                     ]
+                    self.recorder.part(name, kind)
                     effect = when.set_bits([*chosen, *(self.layout.exists[index] for index in shown)])
                     condition = when.all_of([*gate, following, *plain, self._room(name, shown, made)])
                     out.append((f"{self.pairs.named(name, kind)} @t@::{effect}", condition))
@@ -166,6 +175,7 @@ class _SetWriter:
     def _others(self) -> list[tuple[str, str]]:
         out = []
         for region, rules, kind, shown in self._other_pairs():
+            self.recorder.part(None, kind)
             gate = [self._room(None, shown, frozenset())]
             if not self.options.guards:
                 # a repeated key has its last value: after a witness, only witnesses may use such keys

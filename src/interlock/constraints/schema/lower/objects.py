@@ -115,7 +115,9 @@ class ObjectLowering:
         few = len(keys.named) + bool(keys.others) < 2 or not keys.named
         if keys.is_simple and (not any_order or few):
             return write_chain(keys, self._writer, self._syntax, self._pair)
-        return write_set(keys, self._writer, self._syntax, self._pair, self._options, self._algebra)
+        return write_set(
+            keys, self._writer, self._syntax, self._pair, self._options, self._algebra, self._recorder
+        )
 
 
 def _with(shape: ObjectShape, held: Presence) -> ObjectShape:
