@@ -17,7 +17,7 @@ from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.object_chain import write_chain
 from interlock.constraints.schema.lower.object_choices import ChoiceBits
 from interlock.constraints.schema.lower.object_keys import Keys, Pairs
-from interlock.constraints.schema.lower.object_room import cases
+from interlock.constraints.schema.lower.object_room import COUNTER_BITS, MAX_COUNTER, cases, check_count
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.options import SchemaOptions
@@ -27,9 +27,6 @@ from interlock.constraints.schema.text.derive import disjoint, is_empty
 from interlock.constraints.schema.text.nodes import Lang
 
 _BITS = 64
-_MAX_COUNT = 30
-_COUNTER_BITS = 16
-_MAX_COUNTER = (1 << _COUNTER_BITS) - 2
 
 
 def write_set(
@@ -89,7 +86,7 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
         - shows
         - len(keys.exists)
         - len(keys.choices)
-        - (_COUNTER_BITS if keys.counts and keys.others else 0)
+        - (COUNTER_BITS if keys.counts and keys.others else 0)
     )
     must = first + second + (third if keys.counts else [])
     if len(must) > available:
@@ -104,7 +101,7 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
     exists = list(range(used, used + len(keys.exists)))
     choices = used + len(exists)
     free = choices + len(keys.choices)
-    counter = f"[{free}:{free + _COUNTER_BITS}]" if keys.counts and keys.others else ""
+    counter = f"[{free}:{free + COUNTER_BITS}]" if keys.counts and keys.others else ""
     return _Layout(bits, len(first), exists, choices, counter, list(range(len(names), used)))
 
 
@@ -338,7 +335,7 @@ class _SetWriter:
                 "undeclared keys may repeat, so only a check while generating could count them",
                 keyword="minProperties",
             )
-        _check_count(low, min(low, width), "minProperties")
+        check_count(low, min(low, width), "minProperties")
         return when.any_of(
             when.all_of(
                 [
@@ -387,16 +384,10 @@ class _SetWriter:
             return when.FALSE
         if not self.layout.counter:
             return f"bit_count_lt({named}, {free})"
-        if not optional and free <= _MAX_COUNTER:
+        if not optional and free <= MAX_COUNTER:
             return f"lt({self.layout.counter}, {free})"
-        _check_count(free, optional, "maxProperties")
+        check_count(free, optional, "maxProperties")
         return when.any_of(
             when.all_of([f"lt({self.layout.counter}, {free - count})", f"bit_count_lt({named}, {count + 1})"])
             for count in range(min(free, optional + 1))
         )
-
-
-def _check_count(total: int, named: int, keyword: str) -> None:
-    """``named``: how many of the keys have a bit of their own; each is a case."""
-    if named > _MAX_COUNT or total > _MAX_COUNTER:
-        raise RefusedError(f"more than {_MAX_COUNT} keys to count", keyword=keyword, too_complex=True)
