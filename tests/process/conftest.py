@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from interlock.config import EngineConfig, FakeConfig, HttpConfig, ServerConfig
+from interlock.config import EngineConfig, FakeConfig, HttpConfig, ServerConfig, SpeculativeConfig
 from interlock.launch import BackgroundServer
 
 Call = tuple[str, dict[str, Any]]
@@ -88,7 +88,8 @@ def _llama3(calls: list[Call]) -> str:
 class Model:
     """spell: calls as the model writes them. think: a thought around ``{}``, ``""`` where it has none.
     thinking: ``chat_template_kwargs`` that switch thinking on. added: tokens that its vocabulary has and the one at
-    hand lacks. calls_end_thinking: a call inside a thought is a call. parallel: it writes several calls in a turn."""
+    hand lacks. calls_end_thinking: a call inside a thought is a call. parallel: it writes several calls in a turn. guesses: it is
+    served with guesses of tokens ahead."""
 
     spell: Callable[[list[Call]], str]
     vocabulary: str
@@ -99,6 +100,7 @@ class Model:
     added: tuple[str, ...] = ()
     calls_end_thinking: bool = False
     parallel: bool = True
+    guesses: bool = False
 
 
 MODELS = {
@@ -144,8 +146,10 @@ MODELS = {
             "<|im_middle|>",
         ),
         calls_end_thinking=True,
+        guesses=True,
     ),
     "gemma4": Model(
+        guesses=True,
         spell=_gemma4,
         vocabulary="gemma3",
         template="google-gemma-4-31B-it",
@@ -225,7 +229,10 @@ def serve_script(
         entries = [{"when": f"[{key}]", "say": [text]} for key, text in script.items()]
         (folder / "script.json").write_text(json.dumps(entries))
         fake = FakeConfig(mode="scripted", script=folder / "script.json", tokenizer=folder)
-        engine = EngineConfig(model=folder, runner="fake", slots=8, context_tokens=4096, fake=fake)
+        guesses = SpeculativeConfig(methods=("skeleton", "ngram"), adaptive=False) if model.guesses else None
+        engine = EngineConfig(
+            model=folder, runner="fake", slots=8, context_tokens=4096, fake=fake, speculative=guesses
+        )
         server = BackgroundServer(
             ServerConfig(served_name=model_name, engine=engine, http=HttpConfig(port=0, drain_s=1))
         )
