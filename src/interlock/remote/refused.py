@@ -12,6 +12,7 @@ def check_request(request: EngineRequest, special_ids: frozenset[int]) -> None:
     is_constrained = request.constraint is not None
     penalties = (params.frequency_penalty, params.presence_penalty, params.repetition_penalty)
     is_biased = bool(params.logit_bias) or penalties != (0.0, 0.0, 1.0)
+    is_limited = bool(limits.min_tokens) or bool(limits.allowed)
     wants_scores = params.logprobs is not None
     beside = "none beside a constraint: together they could leave no token"
     refusals = (
@@ -29,9 +30,9 @@ def check_request(request: EngineRequest, special_ids: frozenset[int]) -> None:
         ),
         (wants_scores and is_biased, "logprobs", "it tells those from before a bias and penalties"),
         (
-            wants_scores and is_constrained and params.logprobs_of == "masked",
+            wants_scores and (is_constrained or is_limited) and params.logprobs_of == "masked",
             "logprobs",
-            "it tells the model's own, from before the constraint (ask for interlock.logprobs: model)",
+            "it tells the model's own, from before constraint and limits (ask for interlock.logprobs: model)",
         ),
     )
     for asked, param, reason in refusals:

@@ -15,6 +15,7 @@ from interlock.remote.refused import check_request
 STOP_ID = 99
 CONSTRAINT = LoweredConstraint(provider="llguidance", grammar='start: "a"', key="a")
 SCORES = SamplingParams(logprobs=1)
+OWN_SCORES = SamplingParams(logprobs=1, logprobs_of="model")
 
 
 def check(**fields: Any) -> None:
@@ -30,6 +31,8 @@ def check(**fields: Any) -> None:
         ({"trace": True}, "interlock.trace"),
         ({"priority": 1}, "priority"),
         ({"sampling": SCORES, "constraint": CONSTRAINT}, "logprobs"),
+        ({"sampling": SCORES, "limits": TokenLimits(allowed=(1,))}, "logprobs"),
+        ({"sampling": SCORES, "limits": TokenLimits(min_tokens=2)}, "logprobs"),
         ({"sampling": SamplingParams(logprobs=1, presence_penalty=1.0)}, "logprobs"),
         ({"sampling": SamplingParams(typical_p=0.5)}, "typical_p"),
         ({"limits": TokenLimits(banned=((1,),))}, "bad_words"),
@@ -46,6 +49,7 @@ def test_what_it_does_not_have_is_refused(fields: dict[str, Any], param: str):
 
 
 def test_what_it_has_is_not():
-    check(sampling=SCORES, stop_ids=(65,), limits=TokenLimits(min_tokens=2, allowed=(1,)))
-    check(sampling=SamplingParams(logprobs=1, logprobs_of="model"), constraint=CONSTRAINT)
+    check(sampling=SCORES, stop_ids=(65,))
+    check(sampling=OWN_SCORES, stop_ids=(65,), limits=TokenLimits(min_tokens=2, allowed=(1,)))
+    check(sampling=OWN_SCORES, constraint=CONSTRAINT)
     check(constraint=CONSTRAINT)
