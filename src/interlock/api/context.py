@@ -12,6 +12,7 @@ from interlock.core.engine import EnginePhase, EngineStats
 from interlock.core.events import Event
 from interlock.core.request import GenerateRequest
 from interlock.core.sampling import LogprobsOf
+from interlock.core.timings import RequestTimings
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.errors import Problem
@@ -44,6 +45,11 @@ class Generation(Protocol):
 
     @property
     def num_prompt_tokens(self) -> int: ...
+
+    @property
+    def timings(self) -> RequestTimings:
+        """Where its time went, as far as that is known; all of it with the last event."""
+        ...
 
     def __aiter__(self) -> AsyncIterator[Event]: ...
 

@@ -20,6 +20,7 @@ from interlock.core.events import (
 )
 from interlock.core.request import GenerateRequest
 from interlock.core.sampling import SamplingParams
+from interlock.core.timings import RequestTimings
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
 from interlock.core.usage import Usage
@@ -31,6 +32,7 @@ from interlock.settings.model import ModelSettings
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 USAGE = Usage(prompt_tokens=12, completion_tokens=7, cached_tokens=4, reasoning_tokens=2)
+TIMINGS = RequestTimings(prefill_s=0.25, decode_s=1.5)
 
 # An exception in a script is raised at that place, an asyncio.Event is waited for.
 Step = Event | BaseException | asyncio.Event
@@ -68,6 +70,7 @@ class ScriptedGeneration:
         self.unenforced = service.unenforced
         self._on_close = service.on_close
         self.num_prompt_tokens = USAGE.prompt_tokens
+        self.timings = TIMINGS
         self.num_closes = 0
         self._events = self._play(script)
 

@@ -73,7 +73,7 @@ class Generation:
         self._relaxed = relaxed
         self._model = model
         self._constraint_kind = constraint_kind
-        self._timings = RequestTimings(compile_s=compile_s, cache_hit=cache_hit)
+        self.timings = RequestTimings(compile_s=compile_s, cache_hit=cache_hit)
         self._with_timings = with_timings
         self._started = time.time()
         self._first_token_at: float | None = None
@@ -165,7 +165,7 @@ class Generation:
         match events:
             case [*before, Finished() as finished]:
                 validity = None if self._relaxed is None else await self._relaxed.validity()
-                timings = self._timings if self._with_timings else None
+                timings = self.timings if self._with_timings else None
                 return [*before, replace(finished, validity=validity, timings=timings)]
         return events
 
@@ -182,8 +182,8 @@ class Generation:
             self._first_token_at = asyncio.get_running_loop().time()
             self._metrics.first_token_s.observe(self._first_token_at - self._clock.arrival)
         if output.timings is not None:
-            compiled = self._timings
-            self._timings = replace(output.timings, compile_s=compiled.compile_s, cache_hit=compiled.cache_hit)
+            compiled = self.timings
+            self.timings = replace(output.timings, compile_s=compiled.compile_s, cache_hit=compiled.cache_hit)
 
     async def _close(self) -> None:
         if self._is_closed:
@@ -204,7 +204,7 @@ class Generation:
         seconds = asyncio.get_running_loop().time() - self._clock.arrival
         self._metrics.request_s.observe(seconds)
         for name, histogram in self._metrics.phases_s.items():
-            histogram.observe(getattr(self._timings, f"{name}_s"))
+            histogram.observe(getattr(self.timings, f"{name}_s"))
         _log.info(
             "request %s ended after %.3f s: %d prompt tokens (%d cached), %d generated; %s",
             self.request_id,
@@ -212,7 +212,7 @@ class Generation:
             usage.prompt_tokens,
             usage.cached_tokens,
             usage.completion_tokens,
-            describe(self._timings),
+            describe(self.timings),
             extra=log.fields(
                 request_id=self.request_id,
                 model=self._model,

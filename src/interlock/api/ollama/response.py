@@ -74,18 +74,20 @@ class OllamaHead:
             raise InterlockError("shutting_down", "the server ended the request")
         if self.loads:
             return {"done": True, "done_reason": "load"}
-        duration = round((time.monotonic() - self.started) * 1e9)
         return {
             "done": True,
             "done_reason": "length" if finished.reason == "length" else "stop",
-            "total_duration": duration,
-            "load_duration": 0,
+            "total_duration": _nanoseconds(time.monotonic() - self.started),
             "prompt_eval_count": finished.usage.prompt_tokens,
-            "prompt_eval_duration": 0,
+            "prompt_eval_duration": _nanoseconds(generation.timings.prefill_s),
             "eval_count": finished.usage.completion_tokens,
-            "eval_duration": duration,
+            "eval_duration": _nanoseconds(generation.timings.decode_s),
             **report(generation, cut_calls, finished.validity, finished.timings),
         }
+
+
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)
 
 
 async def complete(events: AsyncIterator[Event], *, generation: Generation, head: OllamaHead) -> dict[str, Any]:

@@ -69,6 +69,13 @@ async def test_a_call_that_was_cut_is_not_given_out(api, post) -> None:
     assert (body["done_reason"], body["interlock"]) == ("length", {"incomplete_tool_calls": [0]})
 
 
+async def test_durations_are_those_of_the_request(api, post) -> None:
+    body = (await post()).json()
+    assert (body["prompt_eval_duration"], body["eval_duration"]) == (250_000_000, 1_500_000_000)
+    assert body["total_duration"] > 0
+    assert "load_duration" not in body
+
+
 async def test_logprobs(api, post) -> None:
     token = ScoredToken(token_id=1, data=b"a", logprob=-1.0, top=((1, b"a", -1.0),))
     api.service.answer = lambda _: [TokenLogprobs(tokens=(token,)), *finish("stop")]
