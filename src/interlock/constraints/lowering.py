@@ -23,6 +23,7 @@ from interlock.constraints.lark.syntax import LarkError
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
 from interlock.constraints.outline import outline
 from interlock.constraints.schema.arguments import argument_grammar
+from interlock.constraints.schema.guards.marks import special_text
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.shapes import ambiguous, ends_free, flat, join, times, unrolled, without_anchors
 from interlock.constraints.user_grammar import check_lark
@@ -126,7 +127,7 @@ class _Lowering:
             raise together(self._refusals)
         lark = "\n".join([f"start: {start or quote('')}", *self._rules]) + "\n"
         grammar = self._with_user_grammars(lark)
-        guards = outline(self._spec.root, self._plans, self._outline_parts).to_json() if self._plans else ""
+        guards = outline(self._spec.root, self._plans, self._spelt).to_json() if self._plans else ""
         key = hashlib.sha256(f"{grammar}\0{guards}".encode()).hexdigest()
         return LoweredConstraint(
             provider=self._spec.provider,
@@ -281,9 +282,10 @@ class _Lowering:
         """See ``MarkParts``."""
         return [(part, self._special(part) if special else "") for part, special in self._parts(Marker(text))]
 
-    def _outline_parts(self, node: Text | Marker) -> tuple[bytes | int, ...]:
-        return tuple(
-            self._special_tokens[text] if special else text.encode() for text, special in self._parts(node)
+    def _spelt(self, node: Text | Marker) -> bytes:
+        return b"".join(
+            special_text(self._special_tokens[text]) if is_special else text.encode()
+            for text, is_special in self._parts(node)
         )
 
     def _special(self, text: str) -> str:

@@ -20,24 +20,24 @@ from interlock.core.constraint import (
     Text,
 )
 
-Parts = Callable[[Text | Marker], tuple[bytes | int, ...]]
-"""Cuts a text around special tokens: bytes, and ids of those."""
+Spell = Callable[[Text | Marker], bytes]
+"""A text, its special tokens spelt as ``marks.special_text`` does."""
 
 
-def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], parts: Parts) -> turn.GuardedTurn:
+def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], spell: Spell) -> turn.GuardedTurn:
     """plans: of the values in the spec that need one."""
     numbers = {value: number for number, value in enumerate(plans)}
 
     def of(node: Node) -> turn.Outline:
         match node:
             case Text() | Marker():
-                return turn.Literal(parts(node))
+                return turn.Literal(spell(node))
             case FreeText():
                 return turn.Free()
             case JsonValue(syntax="json"):
                 return turn.Value(numbers.get(node))
             case Choice(options=options):
-                return turn.Alternative(tuple(turn.Literal(parts(Text(option))) for option in options))
+                return turn.Alternative(tuple(turn.Literal(spell(Text(option))) for option in options))
             case Regex() | Grammar() | JsonValue():
                 return turn.Opaque()
             case Sequence(items=items):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlock.constraints.schema.guards.marks import is_text, special_text
 from interlock.constraints.schema.guards.plan import GuardNode, GuardPlan
 from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State, feed
 from interlock.constraints.schema.guards.seen import Seen
@@ -20,28 +21,26 @@ from interlock.constraints.schema.guards.turn import (
 )
 
 UNIQUE = GuardPlan((GuardNode(unique=True),), frozenset({0}))
-CALL, END = 900, 901
+CALL, END = special_text(900), special_text(901)
 TURN = GuardedTurn(
     Sequence(
         (
             Free(),
-            Alternative((Literal((b"</think>",)), Literal((CALL, b":")))),
-            Repeat(Sequence((Opaque(), Literal((b"=",)), Value(0))), 1, 3, Literal((b";", END))),
+            Alternative((Literal(b"</think>"), Literal(CALL + b":"))),
+            Repeat(Sequence((Opaque(), Literal(b"="), Value(0))), 1, 3, Literal(b";" + END)),
         )
     ),
     (UNIQUE,),
 )
 
 
-def follow(turn: GuardedTurn, parts: list[bytes | int], size: int) -> None:
+def follow(turn: GuardedTurn, parts: list[bytes], size: int) -> None:
     """Feed ``parts``, texts in pieces of ``size``."""
     readings = turn.start()
     for part in parts:
-        if isinstance(part, int):
-            readings = turn.after_special(readings, part)
-            continue
-        for start in range(0, len(part), size):
-            readings = turn.after_text(readings, part[start : start + size])
+        step = size if is_text(part) else len(part)
+        for start in range(0, len(part), step):
+            readings = turn.after(readings, part[start : start + step])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
@@ -57,7 +56,7 @@ def follow(turn: GuardedTurn, parts: list[bytes | int], size: int) -> None:
     ],
 )
 def test_values_are_found_wherever_they_stand(
-    parts: list[bytes | int], error: type[Exception] | None, size: int
+    parts: list[bytes], error: type[Exception] | None, size: int
 ) -> None:
     turn = GuardedTurn.from_json(TURN.to_json())
     assert turn == TURN

@@ -103,10 +103,7 @@ class GuardedMatcher:
         vocabulary = self._vocabulary
         if token_id in vocabulary.stop_ids:
             return readings
-        if token_id in vocabulary.special_ids:
-            return self._turn.after_special(readings, token_id)
-        text = vocabulary.tokens[token_id] if token_id < len(vocabulary.tokens) else b""
-        return self._turn.after_text(readings, text)
+        return self._turn.after(readings, vocabulary.text(token_id))
 
     def _legal(self, token_ids: Sequence[int]) -> Iterator[Readings]:
         """Readings after each token as far as nothing is repeated."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec.structs import replace
 
+from interlock.constraints.schema.guards.marks import first_special, is_text
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State, feed_some
 
@@ -20,9 +21,9 @@ class LostError(Exception):
 
 
 class Literal(msgspec.Struct, frozen=True, tag=True):
-    """Fixed text: bytes in ordinary tokens, and ids of special tokens."""
+    """Fixed text; special tokens in it are spelt as ``marks.special_text`` does."""
 
-    parts: tuple[bytes | int, ...]
+    text: bytes
 
 
 class Free(msgspec.Struct, frozen=True, tag=True):
@@ -78,32 +79,26 @@ class GuardedTurn(msgspec.Struct, frozen=True):
         """Before the first token."""
         return tuple(_expanded((self.root,)))
 
-    def after_text(self, readings: Readings, data: bytes) -> Readings:
-        """After an ordinary token. Raises ``RepetitionError``, ``LostError``."""
+    def after(self, readings: Readings, data: bytes) -> Readings:
+        """After a token; a special one is spelt as ``marks.special_text`` does. Raises ``RepetitionError``, ``LostError``."""
         return _kept(found for one in readings for found in self._text(one, data))
-
-    def after_special(self, readings: Readings, token_id: int) -> Readings:
-        """After a special token. Raises ``LostError``."""
-        return _kept(found for one in readings for found in self._special(one, token_id))
 
     def _text(self, reading: Reading, data: bytes) -> Iterator[Reading]:
         if not data:
             yield reading
             return
         match reading:
-            case InLiteral(parts=(bytes(head), *others), rest=rest):
-                size = min(len(head), len(data))
-                if head[:size] != data[:size]:
-                    return
-                left = (head[size:], *others) if size < len(head) else tuple(others)
-                yield from self._on(_literal(left, rest), data[size:])
+            case InLiteral(text=text, rest=rest):
+                size = min(len(text), len(data))
+                if text[:size] == data[:size]:
+                    yield from self._on(_literal(text[size:], rest), data[size:])
             case InFree():
                 yield from self._free(reading, data)
             case InValue():
                 yield from self._value(reading, data)
             case InOpaque(rest=rest):
                 yield reading
-                for start in range(1, len(data) + 1):
+                for start in range(1 if is_text(data) else len(data), len(data) + 1):
                     yield from self._on(_expanded(rest), data[start:])
 
     def _on(self, readings: Iterable[Reading], data: bytes) -> Iterator[Reading]:
@@ -114,7 +109,8 @@ class GuardedTurn(msgspec.Struct, frozen=True):
         text = reading.tail + data
         ends = [(found + len(head), rest) for head, rest in reading.exits if (found := text.find(head)) >= 0]
         if not ends:
-            yield replace(reading, tail=text[max(0, len(text) - reading.memory) :])
+            if is_text(data):  # no special token is part of a text
+                yield replace(reading, tail=text[max(0, len(text) - reading.memory) :])
             return
         end = min(at for at, _ in ends)
         for at, rest in ends:
@@ -139,36 +135,18 @@ class GuardedTurn(msgspec.Struct, frozen=True):
                 return
         yield replace(reading, state=state)
 
-    def _special(self, reading: Reading, token_id: int) -> Iterator[Reading]:
-        match reading:
-            case InLiteral(parts=(int(head), *others), rest=rest) if head == token_id:
-                yield from _literal(tuple(others), rest)
-            case InFree(special_exits=exits, tail=tail):
-                for text, wanted, rest in exits:
-                    if wanted == token_id and tail.endswith(text):
-                        yield from _expanded(rest)
-            case InValue(state=state, rest=rest) if state.is_bare:
-                for one in _expanded(rest):
-                    yield from self._special(one, token_id)
-            case InOpaque(rest=rest):
-                yield reading
-                for one in _expanded(rest):
-                    yield from self._special(one, token_id)
-
 
 class InLiteral(msgspec.Struct, frozen=True):
-    """parts: what is to come of the literal. rest: what comes behind it."""
+    """text: what is to come of the literal. rest: what comes behind it."""
 
-    parts: tuple[bytes | int, ...]
+    text: bytes
     rest: Rest
 
 
 class InFree(msgspec.Struct, frozen=True):
-    """exits: text that ends this one, and what follows; special_exits: text (which may be part of this one, too) and the
-    special token behind it. tail: the last bytes, at most ``memory``."""
+    """exits: text that ends this one, and what follows. tail: the last bytes, at most ``memory``."""
 
     exits: tuple[tuple[bytes, Rest], ...]
-    special_exits: tuple[tuple[bytes, int, Rest], ...]
     memory: int
     tail: bytes = b""
 
@@ -206,8 +184,8 @@ def _kept(readings: Iterable[Reading]) -> Readings:
     return found
 
 
-def _literal(parts: tuple[bytes | int, ...], rest: Rest) -> Iterable[Reading]:
-    return (InLiteral(parts, rest),) if parts else _expanded(rest)
+def _literal(text: bytes, rest: Rest) -> Iterable[Reading]:
+    return (InLiteral(text, rest),) if text else _expanded(rest)
 
 
 def _expanded(rest: Rest) -> Iterator[Reading]:
@@ -217,8 +195,8 @@ def _expanded(rest: Rest) -> Iterator[Reading]:
         return
     head, tail = rest[0], rest[1:]
     match head:
-        case Literal(parts=parts):
-            yield from _literal(parts, tail)
+        case Literal(text=text):
+            yield from _literal(text, tail)
         case Free():
             yield _free(tail)
         case Value():
@@ -246,24 +224,19 @@ def _unrolled(node: Repeat) -> Iterator[Rest]:
 
 
 def _free(rest: Rest) -> InFree:
+    """A special token ends the text, whatever comes behind that token."""
     exits: list[tuple[bytes, Rest]] = []
-    special: list[tuple[bytes, int, Rest]] = []
     for one in _expanded(rest):
-        match one:
-            case InLiteral(parts=(bytes(head),), rest=behind):
-                exits.append((head, behind))
-            case InLiteral(parts=(bytes(head), int(token_id), *others), rest=behind):
-                special.append((head, token_id, (Literal(tuple(others)), *behind)))
-            case InLiteral(parts=(int(token_id), *others), rest=behind):
-                special.append((b"", token_id, (Literal(tuple(others)), *behind)))
-    known = [*(head for head, _ in exits), *(head for head, _, _ in special)]
-    return InFree(tuple(exits), tuple(special), max(map(len, known), default=0))
+        if isinstance(one, InLiteral):
+            head, behind = first_special(one.text)
+            exits.append((head, (Literal(behind), *one.rest) if behind else one.rest))
+    return InFree(tuple(exits), max((len(head) for head, _ in exits), default=0))
 
 
 def may_be_empty(node: Outline) -> bool:
     match node:
-        case Literal(parts=parts):
-            return not parts
+        case Literal(text=text):
+            return not text
         case Sequence(items=items):
             return all(map(may_be_empty, items))
         case Alternative(items=items):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
+from interlock.constraints.schema.guards.marks import is_text, special_text
 from interlock.constraints.schema.guards.rivals import Respelling
 from interlock.core.tokenizer import Vocabulary
 
@@ -41,13 +42,15 @@ class GuardVocabulary:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self.tokens = vocabulary.tokens
         self.special_ids = vocabulary.special_ids
+        self.tokens = tuple(
+            special_text(number) if number in self.special_ids else token
+            for number, token in enumerate(vocabulary.tokens)
+        )
         self.stop_ids = frozenset(vocabulary.stop_ids)
         self.num_words = bitmask.num_words(vocabulary.size)
-        apart = self.special_ids | self.stop_ids
         ordinary = [
-            (token, number) for number, token in enumerate(vocabulary.tokens) if token and number not in apart
+            (token, number) for number, token in enumerate(self.tokens) if token and number not in self.stop_ids
         ]
         ordinary.sort()
         self._texts = [token for token, _ in ordinary]
@@ -67,10 +70,14 @@ class GuardVocabulary:
     def _steps(self) -> list[int]:
         """Tokens of which one begins any text that can be spelt at all: single bytes, and the longer ones where the
         vocabulary lacks the byte."""
-        single = {token for token in self.ids if len(token) == 1}
+        single = {token for token in self.ids if len(token) == 1 and is_text(token)}
         return sorted(
             number for token, number in self.ids.items() if token in single or token[:1] not in single
         )
+
+    def text(self, token_id: int) -> bytes:
+        """The bytes of a token, a special one as ``marks.special_text`` spells it."""
+        return self.tokens[token_id] if token_id < len(self.tokens) else b""
 
     def beginnings(self, text: bytes) -> list[int]:
         """The tokens that ``text`` may begin with."""
