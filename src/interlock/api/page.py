@@ -35,6 +35,11 @@ two. The same as an OpenAPI document: `GET /openapi.json`.
   that prefers long terminals), and `.` is all but a line feed. A Lark grammar that nests (a rule leads back to itself in the
   middle) is held where the model's calls write arguments as JSON, and a 400 elsewhere; of terminals that overlap the longest
   is taken there.
+- Deferred tools (`defer_loading`) are neither in the prompt nor in the grammar until a message loads them: a result of a
+  tool with `tool_reference` parts (`tool_name`, on chat completions also `name`), or a developer message (an item
+  `additional_tools` of `/v1/responses`) that declares one again. Kimi K3 is shown a loaded tool where it was loaded, so the
+  prompt before it stays as it was; other models have it behind the others. A result that says nothing else becomes
+  `Tools loaded: NAMES`. The server itself searches no tools: give the model one of yours that does.
 - The group Admin is served to this machine, or with an admin key (`security.md`); elsewhere its paths are unknown.
 - Parameters of sampling have the same names everywhere, on Ollama's endpoints in `options`: `sampling.md`.
 - Responses are kept for `previous_response_id` within limits of age, number and size; `store: false` keeps nothing.

@@ -27,7 +27,8 @@ class ToolCall:
 class Message:
     """One message. ``content`` is ``None`` only for an assistant that made calls.
 
-    ``tools`` are tools a developer message declares; ``tool_call_id`` is set on role ``tool`` only.
+    ``tools`` are tools a developer message declares, or that are loaded after a tool's result; ``loads`` are the names
+    of deferred tools that a tool's result loads; ``tool_call_id`` is set on role ``tool`` only.
     """
 
     role: Role
@@ -37,3 +38,4 @@ class Message:
     tool_call_id: str | None = None
     name: str | None = None
     tools: tuple[Tool, ...] = ()
+    loads: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ class Tool:
     """A function the model may call. ``parameters`` is the JSON text of its schema, key order kept.
 
     input_grammar: a Lark grammar that its only argument, the string ``input``, is held to, where ``parameters`` cannot
-    say it.
+    say it. deferred: the model does not know of it before a message loads it.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Tool:
     parameters: str = EMPTY_PARAMETERS
     strict: bool | None = None
     input_grammar: str | None = None
+    deferred: bool = False
 
     def schema(self) -> Any:
         """The parsed parameter schema (a fresh object on each call)."""
@@ -47,13 +48,17 @@ class ToolChoice:
 class ToolContext:
     """Tools of a request after resolving. Made by ``resolve.tools`` and read by everything after it.
 
-    ``effective_tools``: request tools first, then those of developer messages in message order.
+    ``effective_tools``: request tools first, then those that messages declare or load, in message order.
+    ``paths``: where each of them stands in the request. ``deferred_tools``: declared, but not loaded by any message:
+    neither in the prompt nor in the grammar.
     ``callable_tools``: what may be called after tool choice (subset of ``effective_tools``).
     ``constrained``: calls are held to the grammar; ``constrained_reason`` says by which rule.
     """
 
     initial_tools: tuple[Tool, ...] = ()
     effective_tools: tuple[Tool, ...] = ()
+    paths: tuple[str, ...] = ()
+    deferred_tools: tuple[Tool, ...] = ()
     callable_tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice = ToolChoice(mode="none")
     parallel_tool_calls: bool = True

@@ -13,7 +13,7 @@ from pydantic.errors import PydanticUserError
 from interlock.constraints.providers.registry import create_provider
 from interlock.constraints.schema_report import schema_report
 from interlock.core.constraint import JsonValue
-from interlock.core.tools import Tool
+from interlock.core.tools import EMPTY_PARAMETERS, Tool
 from interlock.errors import InterlockError
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
@@ -80,7 +80,7 @@ def _declared(declaration: Mapping[str, Any]) -> Tool:
             name=function["name"],
             description=function.get("description"),
             strict=function.get("strict"),
-            **({"parameters": schema_of(function["parameters"])} if "parameters" in function else {}),
+            parameters=schema_of(function["parameters"]) if "parameters" in function else EMPTY_PARAMETERS,
         )
     except KeyError as missing:
         raise InterlockError("invalid_tools", f"the tool has no {missing}") from None

@@ -15,6 +15,7 @@ from interlock.families.base import Thinking
 from interlock.families.wire.constrain import answer_only
 from interlock.resolve.constraint import constraint_kind, resolve_constraint, resolve_policy
 from interlock.resolve.decoding import Decoding, resolve_decoding, turn_stop_texts
+from interlock.resolve.loaded_tools import with_loaded_tools
 from interlock.resolve.max_tokens import resolve_max_tokens
 from interlock.resolve.messages import resolve_messages
 from interlock.resolve.output_format import resolve_output_format
@@ -61,6 +62,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     family, tokenizer, defaults = model.family, model.tokenizer, model.defaults
     messages = resolve_messages(request.messages)
     tools = resolve_tools(request, defaults.tool_constraints)
+    messages = with_loaded_tools(messages, tools)
     output_format = resolve_output_format(request.output_format, turn_stop_texts(family, tokenizer))
     decoding = resolve_decoding(request.sampling, family, tokenizer)
     stop = resolve_stop(request.stop)

@@ -2,8 +2,9 @@
 
 Everything downstream (prompt, grammar, parser, answer) reads the ``ToolContext`` and nothing else.
 
-- ``effective_tools`` are the request's tools, then those of developer messages in message order. All of
+- ``effective_tools`` are the request's tools, then those of messages in message order. All of
   them are in the prompt, whatever the tool choice, so that its prefix stays the same between turns.
+- A deferred tool becomes one of them when the result of a tool refers to it, or a developer message declares it again.
 - ``callable_tools`` are what the tool choice leaves: none of them, one, the allowed ones, or all.
 - ``tool_constraints`` decides whether calls are held to the tools' schemas. ``auto``: where the request was
   promised something (a call must come, only some tools may be called, or a tool is strict); then every tool
@@ -13,7 +14,8 @@ Everything downstream (prompt, grammar, parser, answer) reads the ``ToolContext`
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from interlock.config import ToolConstraints
 from interlock.core.request import GenerateRequest
@@ -30,8 +32,9 @@ def resolve_tools(request: GenerateRequest, default: ToolConstraints) -> ToolCon
     Raises ``invalid_tools`` for a wrong declaration or choice, ``conflicting_parameters`` where the policy
     ``off`` meets a request that needs a constraint.
     """
-    effective = _effective_tools(request)
-    choice = _choice(request.tool_choice, effective)
+    declared = _declared_tools(request)
+    effective, deferred = declared.tools(), tuple(tool for _, tool in declared.deferred.values())
+    choice = _choice(request.tool_choice, effective, deferred)
     called = _callable_tools(choice, effective)
     needed_by, param = _reason(choice, effective, called)
     policy = request.tool_constraints or default
@@ -48,6 +51,8 @@ def resolve_tools(request: GenerateRequest, default: ToolConstraints) -> ToolCon
     return ToolContext(
         initial_tools=request.tools or (),
         effective_tools=effective,
+        paths=tuple(path for path, _ in declared.known.values()),
+        deferred_tools=deferred,
         callable_tools=called,
         tool_choice=choice,
         parallel_tool_calls=request.parallel_tool_calls is not False,
@@ -56,29 +61,65 @@ def resolve_tools(request: GenerateRequest, default: ToolConstraints) -> ToolCon
     )
 
 
-def _effective_tools(request: GenerateRequest) -> tuple[Tool, ...]:
+@dataclass(slots=True)
+class _Declared:
+    """Tools by name, each with its path in the request. deferred: those that nothing has loaded so far."""
+
+    known: dict[str, tuple[str, Tool]] = field(default_factory=dict)
+    deferred: dict[str, tuple[str, Tool]] = field(default_factory=dict)
+
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for _, tool in self.known.values())
+
+    def add(self, path: str, tool: Tool) -> None:
+        _check_declaration(tool, path)
+        if tool.name in self.known or tool.name in self.deferred:
+            raise InterlockError(
+                "invalid_tools", f"duplicate tool name `{tool.name}`", param=f"{path}.function.name"
+            )
+        (self.deferred if tool.deferred else self.known)[tool.name] = (path, tool)
+
+    def declare(self, path: str, tool: Tool) -> None:
+        """By a message: a deferred tool that it declares again is loaded as the message has it."""
+        if tool.deferred:
+            raise InterlockError(
+                "invalid_tools",
+                "a tool that a message declares cannot be deferred: the message is what loads it",
+                param=f"{path}.defer_loading",
+            )
+        self.deferred.pop(tool.name, None)
+        self.add(path, tool)
+
+    def load(self, path: str, name: str) -> None:
+        if name in self.deferred:
+            self.known[name] = self.deferred.pop(name)
+        elif name not in self.known:
+            raise InterlockError(
+                "invalid_tools", f"a tool_reference names `{name}`, but there is no such tool", param=path
+            )
+
+
+def _declared_tools(request: GenerateRequest) -> _Declared:
     if request.tools is not None and not request.tools:
         raise InterlockError(
             "invalid_tools", "`tools` must not be an empty array; leave it out instead", param="tools"
         )
-    tools: dict[str, Tool] = {}
-    for path, tool in _declarations(request):
-        _check_declaration(tool, path)
-        if tool.name in tools:
-            raise InterlockError(
-                "invalid_tools", f"duplicate tool name `{tool.name}`", param=f"{path}.function.name"
-            )
-        tools[tool.name] = tool
-    return tuple(tools.values())
-
-
-def _declarations(request: GenerateRequest) -> Iterator[tuple[str, Tool]]:
-    """Every declared tool with its path in the request, in the order of ``effective_tools``."""
+    declared = _Declared()
     for index, tool in enumerate(request.tools or ()):
-        yield f"tools[{index}]", tool
+        declared.add(f"tools[{index}]", tool)
     for at, message in enumerate(request.messages):
+        for index, name in enumerate(message.loads):
+            declared.load(f"messages[{at}].loads[{index}]", name)
         for index, tool in enumerate(message.tools):
-            yield f"messages[{at}].tools[{index}]", tool
+            declared.declare(f"messages[{at}].tools[{index}]", tool)
+    if declared.deferred and not declared.known:
+        raise InterlockError(
+            "invalid_tools",
+            "every tool is deferred and none is loaded, so the model would know of none",
+            param="tools",
+            hint="at least one tool, the one that finds the others, must not be deferred",
+        )
+    return declared
 
 
 def _check_declaration(tool: Tool, path: str) -> None:
@@ -92,7 +133,7 @@ def _check_declaration(tool: Tool, path: str) -> None:
     require_unicode(tool.parameters, code="invalid_schema", param=f"{path}.function.parameters")
 
 
-def _choice(choice: ToolChoice | None, effective: Sequence[Tool]) -> ToolChoice:
+def _choice(choice: ToolChoice | None, effective: Sequence[Tool], deferred: Sequence[Tool]) -> ToolChoice:
     if choice is None:
         return ToolChoice(mode="auto" if effective else "none")
     if choice.mode == "none":
@@ -106,10 +147,12 @@ def _choice(choice: ToolChoice | None, effective: Sequence[Tool]) -> ToolChoice:
     unknown = [name for name in wanted or () if name not in names]
     if unknown:
         listed = ", ".join(f"`{name}`" for name in unknown)
+        is_deferred = {tool.name for tool in deferred}.issuperset(unknown)
         raise InterlockError(
             "invalid_tools",
             f"tool_choice function {listed} was not found in the available tools",
             param="tool_choice",
+            hint="it is deferred, and no message has loaded it yet" if is_deferred else None,
         )
     if wanted is not None and not wanted:
         raise InterlockError(

@@ -92,3 +92,26 @@ async def test_tools_without_end_do_not_fit_the_context(post: Post) -> None:
     response = await post(tools=[tool(f"f{number}") for number in range(2_000)])
     assert response.status_code == 400
     assert response.json()["error"]["code"] == "context_length_exceeded"
+
+
+async def test_a_deferred_tool_can_be_called_once_a_result_has_loaded_it(post: Post, stack) -> None:
+    k = {"type": "object", "properties": {"k": {"type": "integer"}}, "required": ["k"]}
+    big = {"type": "function", "defer_loading": True, "function": {"name": "big", "parameters": k}}
+    called = [{"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}]
+    turns = [
+        USER,
+        {"role": "assistant", "tool_calls": called},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "tool_reference", "name": "big"}]},
+    ]
+    rest = {"tools": [tool("find"), big], "tool_choice": "required"}
+    stack.text = '<tool_call>\n{"name": "find", "arguments": {}}\n</tool_call>'
+    assert (await post(messages=turns[:1], **rest)).status_code == 200
+    first = str(stack.pool.specs[-1].tree())
+    assert (await post(messages=turns, **rest)).status_code == 200
+    second = str(stack.pool.specs[-1].tree())
+    assert "find" in first
+    assert "big" not in first
+    assert "big" in second
+    other = [*turns[:2], {**turns[2], "content": [{"type": "tool_reference", "name": "none"}]}]
+    refused = await post(messages=other, **rest)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "messages[2].content")

@@ -53,16 +53,13 @@ def _tool(wire: WireTool, path: str) -> Tool:
                 param=f"{path}.{name}",
                 hint=f"move it to {path}.function.{name}",
             )
-    if wire.defer_loading or function.defer_loading:
-        raise InterlockError(
-            "unsupported_parameter", "`defer_loading` is not supported", param=f"{path}.defer_loading"
-        )
     parameters, param = function.parameters, f"{path}.function.parameters"
     return Tool(
         name=function.name,
         description=function.description,
         parameters=EMPTY_PARAMETERS if parameters is None else parameters_text(parameters, param),
         strict=function.strict,
+        deferred=bool(wire.defer_loading or function.defer_loading),
     )
 
 

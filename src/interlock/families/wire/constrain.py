@@ -225,7 +225,7 @@ def _calls(
     _check_names(family, tools)
     values: dict[str, Node] = {}
     for tool in tools:
-        origin = f"tools[{context.effective_tools.index(tool)}].function.parameters"
+        origin = f"{_path(context, tool)}.function.parameters"
         if tool.input_grammar is not None and context.constrained:
             values[tool.name] = _input(family, tool, tool.input_grammar, origin)
             continue
@@ -242,6 +242,12 @@ def _calls(
             tool=tool.name,
         )
     return all_calls(syntax, values, parallel=context.parallel_tool_calls)
+
+
+def _path(context: ToolContext, tool: Tool) -> str:
+    """Where the request declares ``tool``."""
+    index = context.effective_tools.index(tool)
+    return context.paths[index] if context.paths else f"tools[{index}]"
 
 
 def _input(family: ModelFamily, tool: Tool, grammar: str, origin: str) -> Node:

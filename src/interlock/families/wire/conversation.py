@@ -53,7 +53,7 @@ def template_messages(
         role = message.role
         if role == "developer" and not quirks.knows_developer:
             role = "system"
-        if message.tools and not message.content and not family.declares_in_messages:
+        if message.tools and not message.content and not family.declares_in_messages and role != "tool":
             continue  # its tools are among those of the request
         item: TemplateMessage = {"role": role, "content": clean(message.content or "")}
         if message.reasoning is not None and family.reasoning is not None:
@@ -73,15 +73,17 @@ def template_messages(
             item["name"] = clean(name)
         if message.tool_call_id is not None:
             item["tool_call_id"] = clean(message.tool_call_id)
-        if message.tools:
+        declares: TemplateMessage = {}
+        if message.tools and (role != "tool" or family.declares_in_messages):
             required = quirks.description_required
-            item["tools"] = [
-                template_tool(tool, clean, description_required=required) for tool in message.tools
-            ]
-        if role != message.role and out and out[-1]["role"] == "system" and not message.tools:
+            shown = [template_tool(tool, clean, description_required=required) for tool in message.tools]
+            declares = {"tools": shown}
+        if role == "tool" and declares:
+            out += [item, {"role": "system", "content": "", **declares}]
+        elif role != message.role and out and out[-1]["role"] == "system" and not message.tools:
             out[-1]["content"] = _joined(out[-1]["content"], item["content"])
         else:
-            out.append(item)
+            out.append({**item, **declares})
     return out
 
 

@@ -209,7 +209,11 @@ def blocks(*content: Any, role: str = "user") -> dict[str, Any]:
         ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "tools[0].type"),
         ({"tools": [{"name": "f"}]}, "tools[0].input_schema"),
         ({"tools": [{"name": "f", "input_schema": []}]}, "tools[0].input_schema"),
-        ({"tools": [{**TOOL, "defer_loading": True}]}, "tools[0].defer_loading"),
+        ({"tools": [{"type": "tool_search_tool_bm25_20251119", "name": "s"}]}, "tools[0].type"),
+        (
+            blocks({"type": "tool_result", "tool_use_id": "t", "content": [{"type": "tool_reference"}]}),
+            "messages[0].content[0].content[0].tool_name",
+        ),
         ({"thinking": {"type": "enabled"}}, "thinking.budget_tokens"),
         ({"thinking": {"type": "enabled", "budget_tokens": 50}}, "thinking.budget_tokens"),
         ({"thinking": {"type": "adaptive", "budget_tokens": 5}}, "thinking.budget_tokens"),
@@ -226,6 +230,20 @@ async def test_what_is_wrong_is_named_as_the_client_wrote_it(refused, fields: An
     error = await refused(**fields)
     assert error["type"] == "invalid_request_error"
     assert error["param"] == param
+
+
+async def test_a_tools_result_may_load_deferred_tools(read) -> None:
+    found = [{"type": "text", "text": "Found:"}, {"type": "tool_reference", "tool_name": "f"}]
+    request = await read(
+        tools=[{"name": "find", "input_schema": {"type": "object"}}, {**TOOL, "defer_loading": True}],
+        messages=[
+            USER,
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "find", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": found}]},
+        ],
+    )
+    assert [(tool.name, tool.deferred) for tool in request.tools] == [("find", False), ("f", True)]
+    assert (request.messages[-1].content, request.messages[-1].loads) == ("Found:", ("f",))
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,24 @@ def _user(blocks: Sequence[WireBlock], path: str) -> Iterator[Placed]:
 def _tool_result(block: WireBlock, path: str) -> Message:
     if not block.tool_use_id:
         _missing(f"{path}.tool_use_id")
-    text = _text(block.content or "", f"{path}.content")
+    blocks = block.content or ""
+    loads: list[str] = []
+    if not isinstance(blocks, str):
+        placed = [(f"{path}.content[{index}]", inner) for index, inner in enumerate(blocks)]
+        loads = [_reference(inner, at) for at, inner in placed if inner.type == "tool_reference"]
+        blocks = "\n".join(_text_of(inner, at) for at, inner in placed if inner.type != "tool_reference")
     return Message(
-        role="tool", content=f"Error: {text}" if block.is_error else text, tool_call_id=block.tool_use_id
+        role="tool",
+        content=f"Error: {blocks}" if block.is_error else blocks,
+        tool_call_id=block.tool_use_id,
+        loads=tuple(loads),
     )
+
+
+def _reference(block: WireBlock, path: str) -> str:
+    if not block.tool_name:
+        _missing(f"{path}.tool_name")
+    return block.tool_name
 
 
 def _assistant(blocks: Sequence[WireBlock], path: str) -> Message:

@@ -15,7 +15,7 @@ from interlock.api.anthropic.messages.wire import (
     WireTool,
     WireToolChoice,
 )
-from interlock.api.fields import ignored, ignored_header, refuse_unsupported, unsupported
+from interlock.api.fields import ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import decode_object
 from interlock.api.places import Places
 from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
@@ -36,7 +36,9 @@ _NAMES = (
     (r"^enable_thinking$", "thinking"),
     (r"^reasoning_effort$", "output_config.effort"),
     (r"\.tool_calls\[\d+\]", ".content"),
+    (r"\.loads\[\d+\]", ".content"),
 )
+_SEARCH = "search in a tool of your own, and answer its call with tool_reference blocks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,9 +123,8 @@ def _tool(wire: WireTool, path: str) -> Tool:
             "invalid_tools",
             f"tools of type `{wire.type[:100]}` are not supported, only those that the client runs",
             param=f"{path}.type",
+            hint=_SEARCH if wire.type.startswith("tool_search_tool_") else None,
         )
-    if wire.defer_loading:
-        raise unsupported(f"{path}.defer_loading")
     if wire.input_schema is None:
         raise InterlockError("missing_field", f"{path}.input_schema is missing", param=f"{path}.input_schema")
     return Tool(
@@ -131,6 +132,7 @@ def _tool(wire: WireTool, path: str) -> Tool:
         description=wire.description,
         parameters=parameters_text(wire.input_schema, f"{path}.input_schema"),
         strict=wire.strict,
+        deferred=bool(wire.defer_loading),
     )
 
 

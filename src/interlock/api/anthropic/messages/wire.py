@@ -24,6 +24,8 @@ class WireBlock(Wire):
     tool_use_id: str | None = None
     content: str | list[WireBlock] | None = None
     is_error: bool | None = None
+    # tool_reference, in the content of a tool_result
+    tool_name: str | None = None
     # thinking
     thinking: str | None = None
     signature: Any = None

@@ -23,7 +23,7 @@ def read_messages(wire: Sequence[WireMessage], *, max_nesting: int) -> tuple[Mes
 def _message(wire: WireMessage, path: str, max_nesting: int) -> Message:
     _refuse_legacy(wire, path)
     tools = read_tools(wire.tools or (), f"{path}.tools")
-    content = _content(wire, path)
+    content, loads = _content(wire, path), _loads(wire, path)
     role = wire.role
     assert role != "function", "refused above"
     if tools and role == "system":
@@ -42,6 +42,7 @@ def _message(wire: WireMessage, path: str, max_nesting: int) -> Message:
         tool_call_id=wire.tool_call_id,
         name=wire.name,
         tools=tools or (),
+        loads=loads,
     )
 
 
@@ -61,7 +62,8 @@ def _content(wire: WireMessage, path: str) -> str | None:
     if wire.content is not None:
         if not wire.content:
             _refuse(f"{path}.content", "content must not be an empty array")
-        return "\n".join(_part(part, f"{path}.content[{i}]") for i, part in enumerate(wire.content))
+        parts = (_part(part, f"{path}.content[{i}]") for i, part in enumerate(wire.content))
+        return "\n".join(part for part in parts if part is not None)
     if wire.role == "assistant":
         return None if wire.tool_calls else wire.refusal
     if wire.tools:
@@ -69,7 +71,27 @@ def _content(wire: WireMessage, path: str) -> str | None:
     raise InterlockError("missing_field", f"{path}.content is missing", param=f"{path}.content")
 
 
-def _part(part: WirePart, path: str) -> str:
+def _loads(wire: WireMessage, path: str) -> tuple[str, ...]:
+    """Names of the deferred tools that a tool's result refers to."""
+    if wire.content is None or isinstance(wire.content, str):
+        return ()
+    loads = []
+    for index, part in enumerate(wire.content):
+        if part.type != "tool_reference":
+            continue
+        at, name = f"{path}.content[{index}]", part.name or part.tool_name
+        if wire.role != "tool":
+            _refuse(at, "only the content of a tool message can hold a tool_reference")
+        if not name:
+            raise InterlockError("missing_field", f"{at}.name is missing", param=f"{at}.name")
+        loads.append(name)
+    return tuple(loads)
+
+
+def _part(part: WirePart, path: str) -> str | None:
+    """``None`` for a part without text."""
+    if part.type == "tool_reference":
+        return None
     text = {"text": part.text, "refusal": part.refusal}.get(part.type)
     if text is not None:
         return text

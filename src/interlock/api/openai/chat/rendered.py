@@ -41,6 +41,7 @@ def _tools(tools: ToolContext) -> dict[str, Any]:
     choice = tools.tool_choice
     return {
         "effective": [_tool(tool) for tool in tools.effective_tools],
+        "deferred": [tool.name for tool in tools.deferred_tools],
         "callable": [tool.name for tool in tools.callable_tools],
         "tool_choice": {"mode": choice.mode, "name": choice.name, "allowed": choice.allowed},
         "parallel_tool_calls": tools.parallel_tool_calls,

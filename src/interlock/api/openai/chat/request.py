@@ -48,7 +48,7 @@ class ChatCall:
         return fan_out(self.request, self.n)
 
     def locate(self, error: InterlockError) -> InterlockError:
-        return Places((), ((r"^max_tokens$", self.max_tokens_field),)).of(error)
+        return Places((), ((r"^max_tokens$", self.max_tokens_field), (r"\.loads\[\d+\]", ".content"))).of(error)
 
 
 def read_chat_call(body: bytes, *, request_id: str, max_nesting: int) -> ChatCall:

@@ -28,6 +28,9 @@ class WirePart(Wire):
     type: str
     text: str | None = None
     refusal: str | None = None
+    # tool_reference
+    name: str | None = None
+    tool_name: str | None = None
 
 
 class WireMessage(Wire):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from interlock.api.fields import unsupported
 from interlock.api.openai.responses.custom import custom_tool
@@ -12,6 +13,7 @@ from interlock.core.tools import EMPTY_PARAMETERS, Tool
 from interlock.errors import InterlockError
 
 TOOL_KINDS = ("function", "custom")
+_SEARCH = "search in a function of your own, and load what it found by an item of type `additional_tools`"
 
 
 def read_tools(wire: Sequence[WireTool], path: str) -> tuple[Tool, ...]:
@@ -29,13 +31,13 @@ def _tool(wire: WireTool, path: str) -> Tool:
             "invalid_tools",
             f"tools of type `{wire.type[:100]}` are not supported, only `function` and `custom`",
             param=f"{path}.type",
+            hint=_SEARCH if wire.type == "tool_search" else None,
         )
     if wire.name is None:
         raise InterlockError("missing_field", f"{path}.name is missing", param=f"{path}.name")
-    if wire.defer_loading:
-        raise unsupported(f"{path}.defer_loading")
+    deferred = bool(wire.defer_loading)
     if wire.type == "custom":
-        return custom_tool(wire, wire.name, path)
+        return replace(custom_tool(wire, wire.name, path), deferred=deferred)
     if wire.format is not None:
         raise unsupported(f"{path}.format", "it belongs to tools of type `custom`")
     parameters = wire.parameters
@@ -46,4 +48,5 @@ def _tool(wire: WireTool, path: str) -> Tool:
         if parameters is None
         else parameters_text(parameters, f"{path}.parameters"),
         strict=wire.strict,
+        deferred=deferred,
     )

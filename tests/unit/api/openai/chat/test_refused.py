@@ -119,9 +119,19 @@ SCHEMA_FORMAT = {"type": "json_schema", "json_schema": {"name": "n", "schema": {
             "tools[0].function.parameters",
         ),
         (
-            {"tools": [{"type": "function", "defer_loading": True, "function": {"name": "f"}}]},
-            "unsupported_parameter",
-            "tools[0].defer_loading",
+            {"messages": [{"role": "user", "content": [{"type": "tool_reference", "name": "f"}]}]},
+            "invalid_messages",
+            "messages[0].content[0]",
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "Hi"},
+                    {"role": "tool", "tool_call_id": "c", "content": [{"type": "tool_reference"}]},
+                ]
+            },
+            "missing_field",
+            "messages[1].content[0].name",
         ),
         # what would be dropped in silence if it stayed where it is
         ({"tools": [{**TOOL, "strict": True}]}, "invalid_tools", "tools[0].strict"),
