@@ -1,9 +1,11 @@
 """How fast answers are read: characters a second of one core, for every family and several ways to cut the text.
 
-What the numbers mean: an answer with some prose and two calls, one whose argument is a long text with line breaks, quotes
-and letters beyond ASCII, one whose argument is a long list of objects, ``--size`` characters each. It is fed by single
-characters, by pieces of 4 (tokens of a model), and whole; CPU time of the process, best of ``--rounds``. ``growth`` is the
-time for a character at that size over the time for one at a tenth of it: 1 is linear, 10 quadratic.
+What the numbers mean: an answer of two calls, one whose argument is a long text with line breaks, quotes and letters
+beyond ASCII, one whose argument is a long list of objects, ``--size`` characters each. It is fed by single characters, by
+pieces of 4 (tokens of a model), and whole; ``prose`` is an answer without calls by pieces of 4. CPU time of the process,
+best of ``--rounds``. ``growth`` is the time for a character at that size over the time for one at a tenth of it: 1 is
+linear, 10 quadratic. ``unit_ns`` is what one call of a built-in function takes meanwhile: twice as much as on an idle
+machine means that all else took twice as long as well.
 
     python benchmarks/parser.py --size 100000
 """
@@ -23,6 +25,7 @@ from interlock.families.wire.parse import StreamParser
 from interlock.families.wire.spell import spell_calls
 
 CHUNKS = {"1": 1, "4": 4, "whole": 0}
+UNIT_CALLS = 5_000
 LINE = 'print("Århus", 3 * x)  # a line of code\n'
 SCHEMA = {
     "type": "object",
@@ -56,9 +59,18 @@ def read(family: ModelFamily, text: str, chunk: int) -> float:
     return time.process_time() - start
 
 
+def unit_ns() -> float:
+    """How fast this core is now."""
+    start = time.process_time()
+    for _ in range(UNIT_CALLS):
+        len(LINE)
+    return 1e9 * (time.process_time() - start) / UNIT_CALLS
+
+
 def measure(family: ModelFamily, size: int, rounds: int) -> dict[str, Any]:
-    short, long = answer(family, size // 10), answer(family, size)
-    row: dict[str, Any] = {}
+    short, long, prose = answer(family, size // 10), answer(family, size), LINE * (size // len(LINE))
+    seconds = min(read(family, prose, CHUNKS["4"]) for _ in range(rounds))
+    row: dict[str, Any] = {"prose": {"mchar_per_s": round(len(prose) / seconds / 1e6, 2)}}
     for name, chunk in CHUNKS.items():
         seconds = min(read(family, long, chunk) for _ in range(rounds))
         before = min(read(family, short, chunk) for _ in range(rounds)) / len(short)
@@ -66,7 +78,7 @@ def measure(family: ModelFamily, size: int, rounds: int) -> dict[str, Any]:
             "mchar_per_s": round(len(long) / seconds / 1e6, 2),
             "growth": round(seconds / len(long) / before, 2),
         }
-    return row
+    return row | {"unit_ns": round(min(unit_ns() for _ in range(10)), 1)}
 
 
 def main() -> None:
@@ -80,7 +92,7 @@ def main() -> None:
     for family in families:
         results[family.name] = measure(family, arguments.size, arguments.rounds)
         print(family.name, results[family.name], flush=True)
-    worst = {name: min(row[name]["mchar_per_s"] for row in results.values()) for name in CHUNKS}
+    worst = {name: min(row[name]["mchar_per_s"] for row in results.values()) for name in ("prose", *CHUNKS)}
     growth = max(row[name]["growth"] for row in results.values() for name in CHUNKS)
     finish(
         "parser",

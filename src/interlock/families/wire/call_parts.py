@@ -26,15 +26,12 @@ class CallParts:
 
     def read(self, scanner: JsonScanner, text: str, pos: int) -> int:
         """Let ``scanner`` read arguments, and add what it took, also when it then raises ``JsonError``."""
-        end = pos
         try:
             end = scanner.feed(text, pos)
         except JsonError as error:
-            end = error.at
+            self.add(text[pos : error.at])
             raise
-        finally:
-            if end > pos:
-                self.add(text[pos:end])
+        self.add(text[pos:end])
         return end
 
     def take(self) -> str:

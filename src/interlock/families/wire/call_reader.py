@@ -40,15 +40,11 @@ class CallReader:
     def __init__(self, pieces: tuple[Piece, ...], encode: Callable[[str], str], types: ToolTypes) -> None:
         """encode: markers as they arrive. types: what the declared tools say about their parameters."""
         self.parts = CallParts()
+        self.is_complete = False  # nothing but closing markers can follow
         self._encode = encode
         self._types = types
         self._pieces = list(pieces)
         self._reader: PieceReader | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        """Nothing but closing markers can follow."""
-        return not self._pieces
 
     def feed(self, text: str, pos: int) -> int:
         """Read text from ``pos``; returns where reading ended: the end of ``text``, or of the call, or what must
@@ -56,11 +52,12 @@ class CallReader:
 
         Raises ``JsonError`` where the text is no call.
         """
-        while pos < len(text) and self._pieces:
-            if self._reader is None:
-                self._reader = self._reader_of(self._pieces[0])
-            pos = self._reader.feed(text, pos)
-            if self._reader.done:
+        while pos < len(text) and not self.is_complete:
+            reader = self._reader
+            if reader is None:
+                reader = self._reader = self._reader_of(self._pieces[0])
+            pos = reader.feed(text, pos)
+            if reader.done:
                 self._next_piece()
             elif pos < len(text):
                 break
@@ -70,6 +67,7 @@ class CallReader:
         del self._pieces[0]
         self._reader = None
         if not self._pieces:
+            self.is_complete = True
             if not self.parts.has_arguments:
                 self.parts.add("{}")
             self.parts.is_whole = True

@@ -27,10 +27,11 @@ class EnvelopeReader:
         self._arguments_read = False
 
     def feed(self, text: str, pos: int) -> int:
-        while pos < len(text) and not self.done:
+        size = len(text)
+        while pos < size and not self.done:
             if not self._reading:
                 pos = skip_space(text, pos)
-            if pos < len(text):
+            if pos < size:
                 pos = self._step(text, pos)
         return pos
 

@@ -85,6 +85,11 @@ def quote(text: str) -> str:
     return encode_basestring(text)
 
 
+def escape(text: str) -> str:
+    """``text`` as it stands inside a JSON string."""
+    return encode_basestring(text)[1:-1]
+
+
 @dataclass(frozen=True, slots=True)
 class _Layout:
     item_separator: str

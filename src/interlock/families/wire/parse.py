@@ -115,8 +115,8 @@ class StreamParser:
         self._begin_push()
         if self._pending:
             text, self._pending = self._pending + text, ""
-        pos = 0
-        while pos < len(text) and self._error is None:
+        pos, size = 0, len(text)
+        while pos < size and self._error is None:
             pos = self._read(text, pos)
         return self._events
 
@@ -294,38 +294,38 @@ class StreamParser:
     # calls
 
     def _read_call(self, text: str, pos: int) -> int:
-        assert self._reader is not None
+        reader = self._reader
+        assert reader is not None
         try:
-            end = self._reader.feed(text, pos)
+            end = reader.feed(text, pos)
         except JsonError as error:
             self._raw.append(text[pos : error.at])
-            self._publish(self._reader)
-            self._broken(self._reader)
+            self._publish(reader)
+            self._broken(reader)
             return error.at
         if not self._announced:
             self._raw.append(text[pos:end])
-        waits = end < len(text) and not self._reader.is_complete
-        self._publish(self._reader)
-        if waits:
+        self._publish(reader)
+        if end < len(text) and not reader.is_complete:
             self._pending = text[end:]
             return len(text)
         return end
 
     def _publish(self, reader: CallReader) -> None:
         parts = reader.parts
-        if not self._hidden and parts.name is not None and parts.has_arguments:
-            if not self._announced:
-                self._announce(reader)
+        if not self._announced and not self._hidden and parts.name is not None and parts.has_arguments:
+            self._announce(reader)
+        if self._announced:
             text = parts.take()
             if text:
                 text = self._alphabet.decode_json(text)
                 self._events.append(ToolCallArguments(index=self._num_calls, text=text))
-            self._raw.clear()
         if reader.is_complete:
             self._end_call()
 
     def _announce(self, reader: CallReader) -> None:
         self._announced = True
+        self._raw.clear()
         name, own_id = reader.parts.name, reader.parts.id
         assert name is not None
         if not own_id or own_id in self._ids:

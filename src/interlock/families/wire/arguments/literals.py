@@ -41,9 +41,10 @@ class _LiteralReader:
         self._then: _Step = self._after_value
 
     def feed(self, text: str, pos: int) -> int:
-        while pos < len(text) and not self.done:
+        size = len(text)
+        while pos < size and not self.done:
             before, state = pos, self._read
-            pos = self._read(text, pos)
+            pos = state(text, pos)
             if pos == before and self._read == state and not self.done:
                 break
         return pos
@@ -180,7 +181,8 @@ class _LiteralReader:
     def _raw_string(self, text: str, pos: int) -> int:
         end = text.find(self._quote, pos)
         stop = end if end >= 0 else held_back(text, pos, self._quote)
-        self._parts.add(json_text.quote(text[pos:stop])[1:-1])
+        if stop > pos:
+            self._parts.add(json_text.escape(text[pos:stop]))
         if end < 0:
             return stop
         return self._close_string(end + len(self._quote))
@@ -188,7 +190,8 @@ class _LiteralReader:
     def _string(self, text: str, pos: int) -> int:
         match = _PLAIN[self._quote].match(text, pos)
         end = match.end() if match else pos
-        self._parts.add(json_text.quote(text[pos:end])[1:-1])
+        if end > pos:
+            self._parts.add(json_text.escape(text[pos:end]))
         if end == len(text):
             return end
         if text[end] == self._quote:
@@ -208,9 +211,7 @@ class _LiteralReader:
         char = text[pos + 1]
         size = _CODES.get(char)
         if size is None:
-            self._parts.add(
-                json_text.quote(_ESCAPES.get(char, char if char in "\\/'\"" else "\\" + char))[1:-1]
-            )
+            self._parts.add(json_text.escape(_ESCAPES.get(char, char if char in "\\/'\"" else "\\" + char)))
             self._read = self._string
             return pos + 2
         end = pos + 2 + size
@@ -221,7 +222,7 @@ class _LiteralReader:
             self._parts.add(match[0])
             end = match.end()
         else:
-            self._parts.add(json_text.quote(_character(text[pos + 2 : end], pos))[1:-1])
+            self._parts.add(json_text.escape(_character(text[pos + 2 : end], pos)))
         self._read = self._string
         return end
 

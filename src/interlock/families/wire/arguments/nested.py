@@ -50,7 +50,8 @@ class NestedTagReader:
         while pos < len(text) and not self.done:
             end = text.find(self._mark, pos)
             stop = end if end >= 0 else held_back(text, pos, self._mark)
-            self._text(text[pos:stop], pos)
+            if stop > pos:
+                self._text(text[pos:stop], pos)
             if end < 0:
                 return stop
             after = self._tag(text, end)
@@ -64,8 +65,8 @@ class NestedTagReader:
             if text.strip():
                 raise JsonError(at)
         elif self._streams:
-            self._parts.add(json_text.quote(text)[1:-1])
-        elif text:
+            self._parts.add(json_text.escape(text))
+        else:
             self._value.append(text)
 
     def _tag(self, text: str, at: int) -> int:

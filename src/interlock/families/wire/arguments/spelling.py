@@ -97,7 +97,7 @@ def _python(value: Any, quote: str) -> str:
 
 def _python_string(text: str, quote: str) -> str:
     """A Python literal: JSON's escapes mean the same there."""
-    body = json_text.quote(text)[1:-1]
+    body = json_text.escape(text)
     if quote == "'":
         body = body.replace('\\"', '"').replace("'", "\\'")
     return quote + body + quote

@@ -15,6 +15,7 @@ from interlock.families.wire.json_scan import JsonError, skip_space
 from interlock.families.wire.markers import held_back, may_begin
 
 _STRING = frozenset(("string",))
+_SPECIAL = frozenset('"\\\n')
 _MAX_HEAD = 4096  # characters of a key
 _MAX_DEPTH = 200
 _BRACKETS = {"object": "{}", "array": "[]"}
@@ -42,6 +43,7 @@ class TaggedReader:
         self._closers = ["}"]  # of the objects and lists that are open
         self._comma = "{"  # what stands in front of the next key or item
         self._kinds: frozenset[str] = _STRING
+        self._streams = True  # the value is text, given on as it comes
         self._value: list[str] = []
         self._line_break = ""  # may belong to the closer
         self._inside = _OpenString(self._kinds)
@@ -94,6 +96,7 @@ class TaggedReader:
         if word in self._nested:
             return self._open_nested(self._nested[word], pos, found.end())
         self._kinds = self._words[word] if self._words else self._types.property(key).kinds
+        self._streams = is_text(self._kinds)
         self._value = []
         self._inside = _OpenString(self._kinds)
         self._read = self._value_start
@@ -116,7 +119,7 @@ class TaggedReader:
         return end
 
     def _value_start(self, text: str, pos: int) -> int:
-        if is_text(self._kinds):
+        if self._streams:
             self._parts.add('"')
         self._read = self._in_value
         return pos + 1 if self._pads[0] and text[pos] == "\n" else pos
@@ -124,13 +127,14 @@ class TaggedReader:
     def _in_value(self, text: str, pos: int) -> int:
         end = text.find(self._close, pos)
         stop = end if end >= 0 else held_back(text, pos, self._close)
-        self._take(text[pos:stop])
+        if stop > pos:
+            self._take(text[pos:stop])
         if end < 0:
             return stop
         if self._inside.is_open and not self._line_break and not self._by_token:
             self._take(self._close)
             return end + len(self._close)
-        if is_text(self._kinds):
+        if self._streams:
             self._parts.add('"')
         elif self._words and not is_json("".join(self._value)):
             raise JsonError(end)
@@ -142,12 +146,12 @@ class TaggedReader:
 
     def _take(self, text: str) -> None:
         """More of the value; a line break at its end may be the closer's."""
-        text = self._line_break + text
-        self._line_break = ""
-        if self._pads[1] and text.endswith("\n"):
-            text, self._line_break = text[:-1], "\n"
-        if is_text(self._kinds):
-            self._parts.add(json_text.quote(text)[1:-1])
+        if self._pads[1]:
+            text = self._line_break + text
+            self._line_break = "\n" if text[-1] == "\n" else ""
+            text = text.removesuffix("\n")
+        if self._streams:
+            self._parts.add(json_text.escape(text))
         else:
             self._value.append(text)
             self._inside.feed(text)
@@ -157,7 +161,7 @@ class _OpenString:
     """Whether a value, if it is an object or a list, has arrived up to the middle of a string: there a closing tag is
     text. A line break shows that it is no JSON."""
 
-    _SPECIAL = re.compile(r'\\(?s:.)?|["\n]')
+    _MARKS = re.compile(r'\\(?s:.)?|["\n]')
 
     def __init__(self, kinds: frozenset[str]) -> None:
         self.is_open = False
@@ -173,11 +177,11 @@ class _OpenString:
             self._begun = True
             if text[0] not in self._openers:
                 self._openers = ""
-        if not self._openers:
+        if not self._openers or (not self._escapes and _SPECIAL.isdisjoint(text)):
             return
         start = 1 if self._escapes and text else 0
         self._escapes = self._escapes and not text
-        for match in self._SPECIAL.finditer(text, start):
+        for match in self._MARKS.finditer(text, start):
             if match[0] == '"':
                 self.is_open = not self.is_open
             elif match[0] == "\n" and self.is_open:
