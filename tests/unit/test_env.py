@@ -24,3 +24,9 @@ def test_a_log_level_is_one_of_four() -> None:
     assert env.log_level({"INTERLOCK_LOG_LEVEL": "DEBUG"}) == "debug"
     with pytest.raises(ValueError, match="INTERLOCK_LOG_LEVEL='loud'"):
         env.log_level({"INTERLOCK_LOG_LEVEL": "loud"})
+
+
+def test_threads_of_a_worker_do_not_wait_long_for_each_other_unless_told_to():
+    assert env.of_a_worker({"A": "b"}) == {"A": "b", "GOMP_SPINCOUNT": "1000"}
+    assert env.of_a_worker({"GOMP_SPINCOUNT": "7"}) == {"GOMP_SPINCOUNT": "7"}
+    assert env.of_a_worker({"OMP_WAIT_POLICY": "active"}) == {"OMP_WAIT_POLICY": "active"}

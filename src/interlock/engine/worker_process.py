@@ -10,12 +10,10 @@ import tempfile
 from asyncio.subprocess import PIPE, STDOUT, Process
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import zmq
-import zmq.asyncio
 
-from interlock import log
+from interlock import env, log
 from interlock.config import EngineConfig
 from interlock.engine.ipc.channel import check_hello, decode_from_worker, encode
 from interlock.engine.ipc.messages import ClientMessage, Hello, WorkerMessage
@@ -37,10 +35,12 @@ class WorkerProcess:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="interlock-"))  # mode 0700: the socket is ours alone
         self._endpoint = f"ipc://{self._folder}/worker"
-        self._context = zmq.asyncio.Context()
+        self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.set_hwm(_HIGH_WATER_MARK)  # outputs that nobody takes then block the worker
         self._socket.bind(self._endpoint)
+        self._inbox: asyncio.Queue[bytes] = asyncio.Queue()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._process: Process | None = None
         self._pump: asyncio.Task[None] | None = None
         self._output = ""
@@ -50,6 +50,8 @@ class WorkerProcess:
         startup = Startup(
             endpoint=self._endpoint, log_level=_log_level(), log_format=log.current_format(), config=config
         )
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket.FD, self._take_in)
         creating = asyncio.create_task(self._create("-m", module, encode_startup(startup)))
         try:
             await asyncio.shield(creating)
@@ -72,18 +74,24 @@ class WorkerProcess:
 
     async def receive(self) -> WorkerMessage:
         """The next message. Raises ``ProtocolError`` for one that is none."""
-        return decode_from_worker(await self._socket.recv())
+        return decode_from_worker(await self._inbox.get())
 
     def send(self, message: ClientMessage) -> None:
         """Send without waiting. Lost when the worker is dead, which ``wait`` tells; one that has not taken the
         messages before is ended."""
-        sending = asyncio.ensure_future(self._socket.send(encode(message), zmq.NOBLOCK))
-        sending.add_done_callback(self._on_sent)
-
-    def _on_sent(self, sending: asyncio.Future[Any]) -> None:
-        if not sending.cancelled() and isinstance(sending.exception(), zmq.Again):
+        try:
+            self._socket.send(encode(message), zmq.NOBLOCK)
+        except zmq.Again:
             _log.error("the model worker takes no messages and is ended")
             self.kill()
+        self._take_in()  # the descriptor may not report again what arrived in the meantime
+
+    def _take_in(self) -> None:
+        """What has arrived. ``zmq.asyncio`` would do it with several callbacks for each message, which cost as much
+        as all else that a token costs in this process."""
+        with suppress(zmq.Again):
+            while True:
+                self._inbox.put_nowait(self._socket.recv(zmq.NOBLOCK))
 
     def kill(self) -> None:
         """End the process at once; ``wait`` tells when it has gone."""
@@ -108,13 +116,15 @@ class WorkerProcess:
                 assert self._process.stdin is not None
                 self._process.stdin.close()
         finally:  # also when this is cancelled
+            if self._loop is not None:
+                self._loop.remove_reader(self._socket.FD)
             self._socket.close(linger=0)
             self._context.term()
             shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _create(self, *arguments: str) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable, *arguments, stdin=PIPE, stdout=PIPE, stderr=STDOUT
+            sys.executable, *arguments, stdin=PIPE, stdout=PIPE, stderr=STDOUT, env=env.of_a_worker()
         )
         self._pump = asyncio.create_task(self._pass_output_on(self._process))
 

@@ -25,6 +25,15 @@ def test_a_cost_is_learnt_and_outliers_are_not():
     assert cost.seconds({0: 2, 3: 4}, 2) == pytest.approx(0.034, rel=0.1)
 
 
+def test_a_step_held_up_is_not_believed_though_it_is_looked_at_late():
+    cost = StepCost()
+    cost.observe({0: 1}, 1, 0.01)
+    cost.observe({0: 1}, 1, 5.0)
+    cost.observe({0: 1}, 1, 0.01)
+    assert cost.is_known
+    assert cost.seconds({0: 1}, 1) == pytest.approx(0.01, rel=0.1)
+
+
 def test_a_machine_that_became_slower_is_believed_after_a_while():
     cost = StepCost()
     for _ in range(20):
