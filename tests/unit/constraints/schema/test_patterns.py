@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 
 import pytest
 
+from interlock.constraints.schema.text.counts import guesses_counts
 from interlock.constraints.schema.text.derive import is_empty
 from interlock.constraints.schema.text.ecma import search
 from interlock.constraints.schema.text.ecma_syntax import PatternError
@@ -22,7 +24,7 @@ PATTERNS = [
     "b", "^[a-c]{2,3}$", "^(?=.*[0-9])[a-z0-9]+$", "^(?!foo)[a-z]+$", r"\bfoo\b", "^foo|bar$", "^(foo|bar)?$", "(a|b)*c",
     "^$", "", "a$|^b", "(^a|b)*c$", "^(a$|b)*", "(?:^|a)b", "^((?!ab).)*$", r"\Ba", "^a*?b{2,}$", "a(?=b)c|ab", "(?!a)",
     r"^\b", r"b\b", r"(\bfoo|a){1,2}$", "^[^a-b]+$", "^(?=a)(?!ab).*$", r"\w+\b[ -]\d", "^(a|b$){2}$", r"^\S+\s\S+$",
-    "^[ab]{0}o", "[^]x]|a", "^(?:a|(?:b|o)+)$", "^[\\w-]+$", "a{1}b{0,1}o?",
+    "^[ab]{0}o", "[^]x]|a", "^(?:a|(?:b|o)+)$", "^[\\w-]+$", "a{1}b{0,1}o?", "a{1,3}", "b[ao]{2,}", "o?ab*", "^(?:a+b+){0,2}a+$", "^(ab){1,2}a$", "^(?:ab?)*a",
 ]  # fmt: skip
 
 
@@ -109,3 +111,38 @@ def test_emptiness_is_exact() -> None:
     assert not is_empty(both(search("^a+$"), length(1000, None)))
     assert not is_empty(both(search("b"), search("^a")))
     assert both(words(["a", "b", "abc"]), search("^a")) == words(["a", "abc"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "same"),
+    [
+        ("[a-z]{1,255}", "[a-z]"),
+        ("a+b*", "a"),
+        ("^a{2,9}", "^a{2}"),
+        (r"^(?:\S+\s+){0,9}\S+$", r"^\S+(?:\s+\S+){0,9}$"),
+    ],
+)
+def test_a_costly_form_of_a_pattern_becomes_a_cheap_one(pattern: str, same: str) -> None:
+    assert search(pattern) == search(same)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "guesses"),
+    [
+        (r"^(.{1,63}\.){1,127}$", True),
+        (r"^(?=.{1,255}$)((.{1,63}-){1,127}[a-z]+)$", True),
+        (r"^([a-z]{1,63}\.){1,127}$", False),
+        (r"^(.{63}\.){1,127}$", False),
+        (r"^(.{1,63}\.){1,3}$", False),
+    ],
+)
+def test_counts_whose_end_must_be_guessed_are_known(pattern: str, guesses: bool) -> None:
+    assert guesses_counts(search(pattern)) is guesses
+
+
+def test_exactly_one_of_several_searches(language) -> None:
+    found = language({"type": "string", "oneOf": [{"pattern": name} for name in ("abc", "bcd", "xyz")]})
+    assert [text for text in ("abc", "a bcd", "xyzabc", "abcd", "", "ab", "abcabc") if found.accepts(json.dumps(text))] == [
+        "abc", "a bcd", "abcabc",
+    ]  # fmt: skip
+    assert found.lark.count(" & ~") == 3, "terminals of their own, not one of all"

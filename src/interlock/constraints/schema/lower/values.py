@@ -122,7 +122,9 @@ class ValueLowering:
         if scalars.numbers:
             out.append(self._numbers(scalars))
         if not _no_strings(scalars):
-            out.append(self.writer.terminal(self.syntax.string(scalars.strings)))
+            out += [
+                self.writer.terminal(self.syntax.string(part)) for part in lang.alternatives(scalars.strings)
+            ]
         return out
 
     def _numbers(self, scalars: Scalars) -> str:

@@ -90,8 +90,7 @@ def disjoint(left: Lang, right: Lang) -> bool:
 
 def representatives(lang: Lang) -> list[str]:
     """One character of each class that ``derive`` may tell apart, readable ones first."""
-    classes: set[Ranges] = set()
-    _heads(lang, classes)
+    classes = first_classes(lang)
     marks = sorted(
         {low for ranges in classes for low, _ in ranges} | {h + 1 for r in classes for _, h in r} | {0}
     )
@@ -113,6 +112,13 @@ def representatives(lang: Lang) -> list[str]:
         if known is None or (known < 0x21 <= mark < 0x7F):
             signatures[signature] = mark
     return [chr(code) for code in sorted(signatures.values(), key=lambda code: (not 0x20 < code < 0x7F, code))]
+
+
+def first_classes(lang: Lang) -> set[Ranges]:
+    """The classes of characters that a word may begin with, as they stand in ``lang``."""
+    out: set[Ranges] = set()
+    _heads(lang, out)
+    return out
 
 
 def _heads(lang: Lang, out: set[Ranges]) -> None:

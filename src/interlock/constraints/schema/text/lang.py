@@ -6,7 +6,7 @@ trees small, fold finite sets to ``Words`` and give equal languages of common fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
@@ -62,10 +62,35 @@ def cat(*parts: Lang) -> Lang:
                     continue
             if item is ANY and out and out[-1] is ANY:
                 continue
+            turned = _turned(out[-1], item) if out else None
+            if turned is not None:
+                out[-1:] = [item, turned]
+                continue
             out.append(item)
+    if len(out) > 1 and any(map(_is_open, out)):
+        out = [part for part in _without_absorbed(out) if part is not EMPTY]
     if not out:
         return EMPTY
     return out[0] if len(out) == 1 else Cat(tuple(out))
+
+
+def _turned(repeated: Lang, item: Lang) -> Lang | None:
+    """``(ab)*a`` is ``a(ba)*``, where the engine need not guess which ``a`` is the last."""
+    if not (isinstance(repeated, Repeat) and isinstance(repeated.item, Cat) and repeated.item.items[0] == item):
+        return None
+    return repeat(cat(*repeated.item.items[1:], item), repeated.low, repeated.high)
+
+
+def _is_open(item: Lang) -> bool:
+    return isinstance(item, Repeat) and item is not ANY and item.low != item.high
+
+
+def _without_absorbed(items: list[Lang]) -> Iterator[Lang]:
+    """Beside ``ANY`` a repeat takes no more rounds than it must: a search for ``x+`` is one for ``x``."""
+    for index, item in enumerate(items):
+        beside = items[max(index - 1, 0) : index + 2]
+        is_absorbed = _is_open(item) and any(other is ANY for other in beside)
+        yield repeat(item.item, item.low, item.low) if is_absorbed and isinstance(item, Repeat) else item
 
 
 def _join(left: Words, right: Words) -> Lang | None:
@@ -110,6 +135,16 @@ def alt(parts: Iterable[Lang]) -> Lang:
 
 def either(left: Lang, right: Lang) -> Lang:
     return alt((left, right))
+
+
+def alternatives(lang: Lang) -> list[Lang]:
+    """Parts of a union that are better terminals of their own: the engine follows a set of intersections and
+    complements at a fraction of what their union takes."""
+    if not isinstance(lang, Alt) or sum(not item.plain for item in lang.items) < 2:
+        return [lang]
+    plain = [item for item in lang.items if item.plain]
+    rest = sorted((item for item in lang.items if not item.plain), key=repr)
+    return [alt(plain), *rest] if plain else rest
 
 
 def both(*parts: Lang) -> Lang:
