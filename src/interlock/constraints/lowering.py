@@ -25,6 +25,7 @@ from interlock.constraints.outline import outline
 from interlock.constraints.schema.arguments import argument_grammar
 from interlock.constraints.schema.guards.marks import special_text
 from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.schema.lower.argument_syntaxes import MarkParts
 from interlock.constraints.shapes import ambiguous, ends_free, flat, join, times, unrolled, without_anchors
 from interlock.constraints.user_grammar import check_lark
 from interlock.constraints.walk import walk
@@ -67,6 +68,7 @@ class SchemaGrammar(Protocol):
 
 
 SchemaLowering = Callable[[JsonValue, str], SchemaGrammar]
+ArgumentLowering = Callable[[JsonValue, str, MarkParts], SchemaGrammar]
 GrammarConverter = Callable[[str], str]
 
 
@@ -90,7 +92,8 @@ def lower(
         raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
     try:
         compile_json = schema_grammar or partial(schema.schema_grammar, documents=documents, guards=guards)
-        return _Lowering(spec, special_tokens, gbnf_to_lark, compile_json, documents).run()
+        compile_arguments = partial(argument_grammar, documents=documents, guards=guards)
+        return _Lowering(spec, special_tokens, gbnf_to_lark, compile_json, compile_arguments).run()
     except RecursionError:
         raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None
 
@@ -102,7 +105,7 @@ class _Lowering:
         special_tokens: Mapping[str, int],
         gbnf_to_lark: GrammarConverter | None,
         schema_grammar: SchemaLowering,
-        documents: Mapping[str, Any],
+        argument_grammar: ArgumentLowering,
     ) -> None:
         self._spec = spec
         self._special_tokens = special_tokens
@@ -112,7 +115,7 @@ class _Lowering:
         self._names: dict[object, str] = {}
         self._user_grammars: list[str] = []
         self._notes: list[str] = []
-        self._documents = documents
+        self._argument_grammar = argument_grammar
         self._unenforced: list[Problem] = []
         self._refusals: list[InterlockError] = []
         self._plans: dict[JsonValue, GuardPlan] = {}
@@ -315,7 +318,7 @@ class _Lowering:
     def _schema(self, node: JsonValue, prefix: str) -> SchemaGrammar:
         if node.syntax == "json":
             return self._schema_grammar(node, prefix)
-        return argument_grammar(node, prefix, self._mark_parts, self._documents)
+        return self._argument_grammar(node, prefix, self._mark_parts)
 
     def _user_grammar(self, node: Grammar) -> str:
         if node not in self._names:

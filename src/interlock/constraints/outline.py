@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from interlock.constraints.schema.guards import turn
+from interlock.constraints.schema.guards.notation import notation
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.core.constraint import (
     Alternative,
@@ -36,6 +37,8 @@ def outline(root: Node, plans: Mapping[JsonValue, GuardPlan], spell: Spell) -> t
                 return turn.Free()
             case JsonValue(syntax="json"):
                 return turn.Value(numbers.get(node))
+            case JsonValue() if node in numbers:
+                return turn.Value(numbers[node], notation(node.syntax, lambda text: spell(Marker(text))))
             case Choice(options=options):
                 return turn.Alternative(tuple(turn.Literal(spell(Text(option))) for option in options))
             case Regex() | Grammar() | JsonValue():

@@ -37,9 +37,7 @@ def schema_report(
     another syntax than JSON is looked at as JSON, but what only a guard holds is refused for it.
     Raises ``InterlockError`` for what is no JSON.
     """
-    options = value_options(
-        value, guards=guards and value.syntax == "json", documents=load_documents(documents)
-    )
+    options = value_options(value, guards=guards, documents=load_documents(documents))
     value = replace(value, syntax="json")
     begin = time.perf_counter()
     compiled = compile_value(value, "j", options)

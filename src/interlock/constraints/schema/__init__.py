@@ -60,13 +60,11 @@ def schema_grammar(
     guards: bool = True,
 ) -> SchemaGrammar:
     """The grammar of one ``JsonValue``. lowering: for another syntax than JSON, see ``arguments.py``.
-    documents: schemas that references may name, by URI. guards: there are some, where the value is JSON.
+    documents: schemas that references may name, by URI. guards: there are some.
 
     Raises ``InterlockError`` ``invalid_schema`` with every problem.
     """
-    options = options or value_options(
-        value, guards=guards and lowering is None, documents=documents
-    )  # a guard reads JSON
+    options = options or value_options(value, guards=guards, documents=documents)
     compiled = compile_value(value, prefix, options, lowering)
     if compiled.problems:
         raise _error(value, compiled.problems)

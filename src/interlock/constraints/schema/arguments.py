@@ -34,11 +34,16 @@ from interlock.core.schema_types import SchemaTypes
 
 
 def argument_grammar(
-    value: JsonValue, prefix: str, marks: MarkParts, documents: Mapping[str, Any] = MappingProxyType({})
+    value: JsonValue,
+    prefix: str,
+    marks: MarkParts,
+    documents: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    guards: bool = True,
 ) -> SchemaGrammar:
     """The grammar of arguments in ``value.syntax``, which is not JSON. marks: cuts a marker around the special
-    tokens of the vocabulary. Raises ``InterlockError`` ``invalid_schema`` with every problem."""
-    return schema_grammar(value, prefix, lowering=_factory(value, marks), documents=documents)
+    tokens of the vocabulary. guards: there are some. Raises ``InterlockError`` ``invalid_schema`` with every problem."""
+    return schema_grammar(value, prefix, lowering=_factory(value, marks), documents=documents, guards=guards)
 
 
 def _factory(value: JsonValue, marks: MarkParts) -> LoweringFactory:

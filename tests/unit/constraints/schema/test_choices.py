@@ -10,7 +10,8 @@ import jsonschema
 import pytest
 
 from interlock.constraints.schema import Limits, SchemaOptions, compile_schema, json_syntax
-from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
+from interlock.constraints.schema.guards.reading import feed
+from interlock.constraints.schema.guards.scan import RepetitionError, State
 
 KEYS = ["a", "b", "c", "d"]
 VALUES: list[Any] = [

@@ -6,7 +6,8 @@ import pytest
 
 from interlock.constraints.schema.guards.marks import is_text, special_text
 from interlock.constraints.schema.guards.plan import GuardNode, GuardPlan
-from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State, feed
+from interlock.constraints.schema.guards.reading import feed
+from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State
 from interlock.constraints.schema.guards.seen import Seen
 from interlock.constraints.schema.guards.turn import (
     Alternative,

@@ -15,7 +15,8 @@ from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
 from interlock.constraints.schema.guards.matcher import GuardedMatcher
 from interlock.constraints.schema.guards.plan import GuardPlan
-from interlock.constraints.schema.guards.scan import RepetitionError, State, feed
+from interlock.constraints.schema.guards.reading import feed
+from interlock.constraints.schema.guards.scan import RepetitionError, State
 from interlock.constraints.schema.guards.turn import GuardedTurn, Value
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.tokenization.byte_tokenizer import byte_tokenizer

@@ -1,15 +1,15 @@
-"""Special tokens among text: a spelling that no text has, so that both are followed alike."""
+"""Special tokens among text: a spelling in bytes that no text has, so that both are followed alike."""
 
 from __future__ import annotations
 
 import re
 
-_SPECIAL = re.compile(rb"\xff\[[0-9]+\]")
+_SPECIAL = re.compile(rb"\xff[\xf6-\xfd]+\xfe")
 
 
 def special_text(token_id: int) -> bytes:
-    """The spelling of a special token."""
-    return b"\xff[%d]" % token_id
+    """The spelling of a special token: its octal digits in bytes that UTF-8 does not use."""
+    return b"\xff" + bytes(0xF6 + int(digit) for digit in f"{token_id:o}") + b"\xfe"
 
 
 def is_text(data: bytes) -> bool:

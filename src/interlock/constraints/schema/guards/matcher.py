@@ -32,6 +32,8 @@ class GuardedGrammar:
         self._turn = turn
         self._vocabulary = vocabulary
         self._arrivals: Arrivals = {}
+        for notation in turn.notations():
+            vocabulary.prepare(notation)
 
     @property
     def num_bytes(self) -> int:

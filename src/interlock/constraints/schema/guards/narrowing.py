@@ -43,6 +43,11 @@ _IN_STRING: dict[Mode, Mode] = {
 }  # fmt: skip
 
 
+_OUTSIDE: frozenset[Mode] = frozenset(
+    ("after", "value", "tag", "leave")
+)  # between items, for the array that is open
+
+
 class _UnclearError(Exception):
     """The arrival depends on more, or there is a repetition on the way."""
 
@@ -131,7 +136,7 @@ class Narrowing:
             yield from self._allowed(vocabulary.beyond(echo))
         manner = respelling(state)
         if manner is not None:
-            yield from bitmask.allowed_ids(row & vocabulary.respelt[manner])
+            yield from bitmask.allowed_ids(row & vocabulary.respelt(manner, state.notation))
 
     def _allowed(self, ids: Ids) -> list[int]:
         found: list[int] = ids[self._bits(ids)].tolist()
@@ -144,8 +149,9 @@ class Narrowing:
     def _crossers(self) -> list[int]:
         """The allowed tokens that may end an item and begin the next one."""
         in_string = all(state.mode in ("string", "key string") for state in self._states)
-        crossers = self._vocabulary.string_crossers if in_string else self._vocabulary.crossers
-        return bitmask.allowed_ids(self._row & crossers)
+        notations = {state.notation for state in self._states}
+        rows = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
+        return sorted({one for row in rows for one in bitmask.allowed_ids(self._row & row)})
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""
@@ -220,8 +226,8 @@ def _arrived(before: State, after: list[State]) -> Arrival:
     ended = [new[depth].seen.count - one.seen.count for depth, one in enumerate(old[: len(new)])]
     if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
         raise _UnclearError
-    is_inside = len(new) > at + 1 or after[0].mode not in ("after", "value")
-    begins = ended[at] or (len(old) == at + 1 and before.mode in ("after", "value"))
+    is_inside = len(new) > at + 1 or after[0].mode not in _OUTSIDE
+    begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
     return ((place(after[0]),), ended[at]) if is_inside and begins else None
 
 

@@ -12,7 +12,7 @@ Nodes = frozenset[int]  # every node that the value at one place may be
 @dataclass(frozen=True, slots=True)
 class GuardNode:
     """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes
-    twice. prefix, rest, names, others: nodes of what is inside."""
+    twice. prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read."""
 
     unique: bool = False
     distinct: bool = False
@@ -20,6 +20,7 @@ class GuardNode:
     rest: Nodes = frozenset()
     names: tuple[tuple[str, Nodes], ...] = ()
     others: Nodes = frozenset()
+    kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,10 @@ class GuardPlan:
     def distinct(self, nodes: Nodes) -> bool:
         return any(self.nodes[number].distinct for number in nodes)
 
+    def kinds(self, nodes: Nodes) -> frozenset[str]:
+        """The JSON types of a value."""
+        return frozenset[str]().union(*(self.nodes[number].kinds for number in nodes))
+
     def to_json(self) -> str:
         """Text that ``from_json`` reads back: the plan travels with the lowered grammar."""
         nodes = [
@@ -67,6 +72,7 @@ class GuardPlan:
                 "rest": sorted(node.rest),
                 "names": {name: sorted(found) for name, found in node.names},
                 "others": sorted(node.others),
+                "kinds": sorted(node.kinds),
             }
             for node in self.nodes
         ]
@@ -86,4 +92,5 @@ def _node(data: dict[str, Any]) -> GuardNode:
         frozenset(data["rest"]),
         tuple((name, frozenset(found)) for name, found in data["names"].items()),
         frozenset(data["others"]),
+        frozenset(data["kinds"]),
     )

@@ -7,9 +7,13 @@ from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Literal
 
+from interlock.constraints.schema.guards import tag_rivals
+from interlock.constraints.schema.guards.argument_scans import fixed_text
+from interlock.constraints.schema.guards.notation import JSON, NestedTags, Notation, Tags, key_text
 from interlock.constraints.schema.guards.scan import Frame, State, inside
 from interlock.constraints.schema.guards.values import (
     Canonical,
+    is_number,
     may_become,
     number_spellings,
     spelling,
@@ -40,38 +44,55 @@ def is_near(state: State) -> bool:
     """Something may be repeated by what is open here, or by what comes next."""
     if not state.frames or state.mode == "end":
         return False
-    frame = state.frames[-1]
+    frame, notation = state.frames[-1], state.notation
+    if isinstance(notation, NestedTags):
+        return tag_rivals.is_near(notation, state, keys(state))
     if state.mode in _OPEN:
         return _may_close(state) or any(may_become(state.text, one) for one in inside(frame))
     if state.mode in _KEYS:
         return (state.mode == "key" and bool(frame.rivals)) or any(
-            string_rest(state.text, key) is not None for key in _keys(frame)
+            string_rest(state.text, key) is not None for key in keys(state)
         )
     if state.mode == "colon":
         return bool(inside(frame))
     return bool(frame.rivals) or (frame.checked and bool(frame.seen.count))
 
 
-def _keys(frame: Frame) -> Iterator[bytes]:
-    """Keys that a rival has, or that must not come again."""
+def keys(state: State) -> Iterator[bytes]:
+    """Keys that a rival has, or that must not come again, as they are written."""
+    frame = state.frames[-1]
+    if frame.is_array:
+        return iter(())
     given = {key for key, _ in frame.parts}
     names = {key for rival in frame.rivals for key, _ in rival[1:] if key not in given}
-    return map(_key_spelling, names.union(frame.seen) if frame.checked else names)
+    is_outermost = len(state.frames) == 1
+    return (
+        _key(state.notation, name, is_outermost)
+        for name in (names.union(frame.seen) if frame.checked else names)
+    )
 
 
-_key_spelling = lru_cache(4_096)(spelling)
+@lru_cache(4_096)
+def _key(notation: Notation, name: str, is_outermost: bool) -> bytes:
+    return key_text(notation, name, is_outermost=is_outermost, plain=spelling(name))
 
 
 def echoes(state: State) -> Iterable[bytes]:
     """Texts that would lead from here towards a repetition, up to the end of what is open or next. All of them in the
     plainest spelling, and those of other spellings that are likely."""
     frame, mode = state.frames[-1], state.mode
+    notation, size = state.notation, len(state.text)
+    if isinstance(notation, NestedTags):
+        found = set(tag_rivals.texts(notation, state, keys(state)))
+        return {text[size:] for text in found if text.startswith(state.text) and len(text) > size}
+    if isinstance(notation, Tags) and len(state.frames) == 1 and mode in ("after", "between"):
+        return (fixed_text(notation, is_first=not frame.key)[size:],)
     if mode == "after":
         return (b",", b"]" if frame.is_array else b"}")
     if mode == "colon":
         return (b":",)
     if mode in _KEYS:
-        found = {rest for key in _keys(frame) if (rest := string_rest(state.text, key))}
+        found = {rest for key in keys(state) if (rest := string_rest(state.text, key))}
         return found | {b"}"} if mode == "key" and frame.rivals else found
     rests = {rest for one in inside(frame) for rest in _rests(state.text, one)}
     return rests | {b"]"} if _may_close(state) else rests
@@ -79,13 +100,17 @@ def echoes(state: State) -> Iterable[bytes]:
 
 def respelling(state: State) -> Respelling | None:
     """How what goes on from here towards a repetition may be written otherwise than in ``echoes``."""
+    if state.mode in ("value", "scalar"):
+        return state.mode
+    if state.notation != JSON:
+        return None
     if state.mode not in _STRINGS:
-        return state.mode if state.mode in ("value", "scalar") else "structure"
+        return "structure"
     if state.mode in ("string escape", "key escape"):
         return "escape"
     frame = state.frames[-1]
     texts = (
-        _keys(frame) if state.mode == "key string" else (one for one in inside(frame) if isinstance(one, bytes))
+        keys(state) if state.mode == "key string" else (one for one in inside(frame) if isinstance(one, bytes))
     )
     rests = [rest for one in texts if (rest := string_rest(state.text, one)) is not None]
     if not all(rests):
@@ -103,9 +128,9 @@ def _rests(text: bytes, value: Canonical) -> Iterable[bytes]:
     if isinstance(value, tuple):
         return () if text else (value[0].encode(),)
     if isinstance(value, bytes):
-        rest = string_rest(text, value) if text[:1] in (b"", b'"') else None
+        rest = string_rest(text, value)
         return (rest,) if rest else ()
-    texts = number_spellings(value) if value[-1].isdigit() else (value.encode(),)
+    texts = number_spellings(value) if is_number(value) else (value.encode(),)
     return [one[len(text) :] for one in texts if one.startswith(text)]
 
 

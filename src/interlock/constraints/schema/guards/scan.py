@@ -1,4 +1,5 @@
-"""Follow a JSON document byte by byte and notice the byte that completes a repetition.
+"""Follow a document byte by byte and notice the byte that completes a repetition: JSON here, the rest in
+``argument_scans.py``.
 
 States are immutable: going back is keeping an old one.
 """
@@ -11,21 +12,27 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
+from interlock.constraints.schema.guards.notation import JSON, Notation, has_brackets
 from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
 from interlock.constraints.schema.guards.seen import Seen
-from interlock.constraints.schema.guards.values import Canonical, array, object_, scalar
+from interlock.constraints.schema.guards.values import Canonical, array, object_, scalar, spelling
 
 Mode = Literal[
-    "value", "string", "string escape", "scalar", "after", "key", "key string", "key escape", "colon", "end"
-]
+    "value", "string", "string escape", "scalar", "after", "key", "key string", "key escape", "colon", "end",
+    "start", "between", "tag", "end tag", "leave",
+]  # fmt: skip
+"""What is open. Arguments have further modes: ``start`` of an object without a bracket, ``between`` two parameters, in the
+``tag`` of one, and in the ``end tag`` behind its value, the rest of which ``leave`` is."""
 
 _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
-_SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsn")
+_SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsnTFNo")
+_EXACT: Final = frozenset(("start", "between", "tag", "end tag", "leave"))  # modes in which space is no space
+_OPEN: Final = frozenset(("string", "string escape", "scalar", "key string", "key escape"))
 
 
 class ScanError(Exception):
-    """The text is no JSON document."""
+    """The text is no document."""
 
 
 class RepetitionError(ScanError):
@@ -73,11 +80,12 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct, frozen=True):
-    """A place in a document. text: what there is of the open string, number, word or key."""
+    """A place in a document. text: what there is of the open string, number, word, key or tag."""
 
     mode: Mode = "value"
     frames: tuple[Frame, ...] = ()
     text: bytes = b""
+    notation: Notation = JSON
 
     @property
     def is_guarded(self) -> bool:
@@ -85,9 +93,10 @@ class State(msgspec.Struct, frozen=True):
         return any(frame.checked for frame in self.frames)
 
     @property
-    def is_bare(self) -> bool:
-        """A number or a word that is the whole document: only what follows tells whether it has ended."""
-        return self.mode == "scalar" and not self.frames
+    def may_end(self) -> bool:
+        """Only what follows tells whether the document has ended: behind a number or a word that is all of it, and between
+        the members of an object without brackets."""
+        return may_end(self.notation, self.mode, len(self.frames))
 
 
 def inside(frame: Frame) -> tuple[Canonical, ...]:
@@ -100,58 +109,50 @@ def inside(frame: Frame) -> tuple[Canonical, ...]:
     return tuple(value for rival in frame.rivals for key, value in rival[1:] if key == frame.key)
 
 
-def feed(plan: GuardPlan, state: State, data: bytes) -> State:
-    """The state after ``data``. Raises ``ScanError``, ``RepetitionError`` among them."""
-    state, taken = feed_some(plan, state, data)
-    while taken < len(data):
-        if state.mode == "end":
-            if data[taken:].strip(_SPACE):
-                raise ScanError
-            return state
-        state, more = feed_some(plan, state, data[taken:])
-        taken += more
-    return state
+def may_end(notation: Notation, mode: Mode, depth: int) -> bool:
+    """See ``State.may_end``."""
+    if has_brackets(notation):
+        return mode == "scalar" and not depth
+    return mode == "start" or (mode == "after" and depth == 1)
 
 
-def feed_some(plan: GuardPlan, state: State, data: bytes) -> tuple[State, int]:
-    """The state after the first bytes of ``data``, and their number: all of them, but no more than the document
-    has, and one by one where it may have ended (``is_bare``). Raises as ``feed`` does."""
-    scan = _Scan(plan, state, data)
-    scan.run()
-    return scan.state()
-
-
-class _Scan:
+class Scan:
     """One run over new bytes."""
+
+    _open_modes: frozenset[str] = _OPEN
+    """Modes in which what is open is told by its text."""
+    _skipped_modes: frozenset[str] = frozenset(("string", "key string"))
+    """Modes in which most bytes mean nothing."""
 
     def __init__(self, plan: GuardPlan, state: State, data: bytes) -> None:
         self._plan = plan
+        self._notation = state.notation
         self._mode: Mode = state.mode
         self._frames = list(state.frames)
         self._text = state.text + data
-        self._begin = 0  # of the open scalar or key
+        self._quote = _QUOTE
+        self._begin = 0  # of what is open
         self._at = self._start = len(state.text)
 
     def run(self) -> None:
         while self._at < len(self._text) and self._mode != "end":
-            if self._mode in ("string", "key string"):
+            if self._mode in self._skipped_modes:
                 self._skip_plain()
-                continue
-            self._mode = self._step(self._text[self._at])
-            self._at += 1
-            if self._mode == "scalar" and not self._frames:
+            else:
+                self._mode = self._step(self._text[self._at])
+                self._at += 1
+            if may_end(self._notation, self._mode, len(self._frames)):
                 return
 
     def state(self) -> tuple[State, int]:
         """Where the run ended, and how far it came."""
-        is_open = self._mode in ("string", "string escape", "scalar", "key string", "key escape")
-        text = self._text[self._begin : self._at] if is_open else b""
-        return State(self._mode, tuple(self._frames), text), self._at - self._start
+        text = self._text[self._begin : self._at] if self._mode in self._open_modes else b""
+        return State(self._mode, tuple(self._frames), text, self._notation), self._at - self._start
 
     def _skip_plain(self) -> None:
         """Over what ends no string."""
-        text, at = self._text, self._at
-        while at < len(text) and text[at] != _QUOTE and text[at] != _BACKSLASH:
+        text, at, quote = self._text, self._at, self._quote
+        while at < len(text) and text[at] != quote and text[at] != _BACKSLASH:
             at += 1
         self._at = at + 1 if at < len(text) else at
         if at == len(text):
@@ -173,7 +174,7 @@ class _Scan:
             if byte in _SCALAR or (byte in _SPACE and self._frames):
                 return mode
             mode = self._scalar_completed(self._at)
-        if byte in _SPACE:
+        if byte in _SPACE and mode not in _EXACT:
             return mode
         if mode == "value":
             return self._value(byte)
@@ -184,14 +185,20 @@ class _Scan:
         frame = self._frames[-1] if self._frames else None
         if mode == "colon" and byte == _COLON:
             return "value"
-        if mode == "key" and byte == _QUOTE:
-            self._begin = self._at
-            return "key string"
         if frame is not None and mode == "after" and byte == _COMMA:
             return self._next(frame)
         if frame is not None and mode in ("after", "key") and byte == b"}]"[frame.is_array]:
             return self._closed()
+        if mode == "key":
+            return self._key(byte)
         raise ScanError
+
+    def _key(self, byte: int) -> Mode:
+        """The first byte of a key."""
+        if byte != self._quote:
+            raise ScanError
+        self._begin = self._at
+        return "key string"
 
     def _value(self, byte: int) -> Mode:
         frames = self._frames
@@ -200,22 +207,18 @@ class _Scan:
         if byte in b"[{":
             return self._opened(byte in b"[")
         self._begin = self._at
-        if byte == _QUOTE:
+        if byte == self._quote:
             return "string"
         if byte not in _SCALAR:
             raise ScanError
         return "scalar"
 
     def _opened(self, is_array: bool) -> Mode:
-        plan = self._plan
-        nodes, kept = plan.root, False
+        plan, nodes = self._plan, self._nodes()
+        kept = False
         origin: tuple[Canonical, ...] = ()
         if self._frames:
             outer = self._frames[-1]
-            if outer.is_array:
-                nodes = plan.item(outer.nodes, outer.index)
-            else:
-                nodes = plan.member(outer.nodes, outer.key)
             kept = outer.kept or (outer.is_array and outer.checked)
             kind = "[" if is_array else "{"
             if kept:
@@ -224,6 +227,15 @@ class _Scan:
         memo = Memo() if checked else None
         self._frames.append(Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo))
         return "value" if is_array else "key"
+
+    def _nodes(self) -> Nodes:
+        """What the value here may be."""
+        if not self._frames:
+            return self._plan.root
+        outer = self._frames[-1]
+        if outer.is_array:
+            return self._plan.item(outer.nodes, outer.index)
+        return self._plan.member(outer.nodes, outer.key)
 
     def _closed(self) -> Mode:
         frame = self._frames.pop()
@@ -241,11 +253,14 @@ class _Scan:
         frame = self._frames[-1] if self._frames else None
         if frame is None or not (frame.kept or (frame.is_array and frame.checked)):
             return self._completed(None)
+        text = self._text[self._begin : end]
         try:
-            value = scalar(self._text[self._begin : end])
+            return self._completed(self._string(text) if text[0] == self._quote else scalar(text))
         except ValueError:
             raise ScanError from None
-        return self._completed(value)
+
+    def _string(self, text: bytes) -> Canonical:
+        return spelling(json.loads(text))
 
     def _completed(self, value: Canonical) -> Mode:
         """A value ends here. value: known where it matters."""
@@ -268,9 +283,16 @@ class _Scan:
 
     def _key_completed(self, end: int) -> Mode:
         try:
-            key = json.loads(self._text[self._begin : end])
+            self._name(self._key_name(self._text[self._begin : end]))
         except ValueError:
             raise ScanError from None
+        return "colon"
+
+    def _key_name(self, text: bytes) -> str:
+        return str(json.loads(text))
+
+    def _name(self, key: str) -> None:
+        """The next value is that of ``key``."""
         frame = self._frames[-1]
         if frame.checked:
             frame = _with(frame, key)
@@ -279,7 +301,6 @@ class _Scan:
             rivals = tuple(one for one in frame.origin if all(part in one for part in parts))
             frame = replace(frame, parts=parts, rivals=rivals)
         self._frames[-1] = replace(frame, key=key)
-        return "colon"
 
 
 def _with(frame: Frame, item: Canonical) -> Frame:

@@ -12,8 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.constraints.schema.guards.marks import first_special, is_text
+from interlock.constraints.schema.guards.notation import JSON, Notation
 from interlock.constraints.schema.guards.plan import GuardPlan
-from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State, feed_some
+from interlock.constraints.schema.guards.reading import feed_some, start
+from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State
 
 
 class LostError(Exception):
@@ -31,9 +33,10 @@ class Free(msgspec.Struct, frozen=True, tag=True):
 
 
 class Value(msgspec.Struct, frozen=True, tag=True):
-    """A JSON value. plan: what to watch in it, a number in ``GuardedTurn.plans``."""
+    """A JSON value. plan: what to watch in it, a number in ``GuardedTurn.plans``. notation: how it is written."""
 
     plan: int | None = None
+    notation: Notation = JSON
 
 
 class Opaque(msgspec.Struct, frozen=True, tag=True):
@@ -74,6 +77,10 @@ class GuardedTurn(msgspec.Struct, frozen=True):
     @staticmethod
     def from_json(text: str) -> GuardedTurn:
         return msgspec.json.decode(text, type=GuardedTurn)
+
+    def notations(self) -> set[Notation]:
+        """How the guarded values are written."""
+        return {node.notation for node in _walk(self.root) if isinstance(node, Value) and node.plan is not None}
 
     def start(self) -> Readings:
         """Before the first token."""
@@ -121,7 +128,7 @@ class GuardedTurn(msgspec.Struct, frozen=True):
         plan = _NO_PLAN if reading.node.plan is None else self.plans[reading.node.plan]
         state = reading.state
         while data:
-            if state.is_bare:
+            if state.may_end:
                 yield from self._on(_expanded(reading.rest), data)
             try:
                 state, taken = feed_some(plan, state, data)
@@ -154,7 +161,7 @@ class InFree(msgspec.Struct, frozen=True):
 class InValue(msgspec.Struct, frozen=True):
     node: Value
     rest: Rest
-    state: State = State()
+    state: State
 
 
 class InOpaque(msgspec.Struct, frozen=True):
@@ -200,7 +207,7 @@ def _expanded(rest: Rest) -> Iterator[Reading]:
         case Free():
             yield _free(tail)
         case Value():
-            yield InValue(head, tail)
+            yield InValue(head, tail, start(head.notation))
         case Opaque():
             yield InOpaque(tail)
             yield from _expanded(tail)
@@ -231,6 +238,16 @@ def _free(rest: Rest) -> InFree:
             head, behind = first_special(one.text)
             exits.append((head, (Literal(behind), *one.rest) if behind else one.rest))
     return InFree(tuple(exits), max((len(head) for head, _ in exits), default=0))
+
+
+def _walk(node: Outline) -> Iterator[Outline]:
+    yield node
+    match node:
+        case Sequence(items=items) | Alternative(items=items):
+            for item in items:
+                yield from _walk(item)
+        case Repeat(item=item):
+            yield from _walk(item)
 
 
 def may_be_empty(node: Outline) -> bool:

@@ -8,25 +8,30 @@ from collections.abc import Iterable
 from typing import Any
 
 Canonical = Any
-"""A string as the bytes of its plainest spelling, a number as digits and exponent, a word as itself; a container as a tuple:
-its opening character, then the items, or the members (key, value) in order of their keys."""
+"""A string as the bytes of its plainest spelling, what ends it included; a number as digits and exponent, a word as itself;
+a container as a tuple: its opening character, then the items, or the members (key, value) in order of their keys."""
 
 _WHOLE = re.compile(rb'"(?:[^\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')  # a string so far, no escape of which is open
 _HIGH_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NUMBER_BEGUN = re.compile(rb"-?[0-9]*\.?[0-9]*(?:[eE][+-]?[0-9]*)?")
+_WORDS = frozenset(("null", "true", "false", "None", "True", "False"))
 _MAX_PADDING = 24  # zeros behind a number that is complete
 _UNCLEAR = b""
 
 
 def scalar(text: bytes) -> Canonical:
-    """Of a string, a number or a word. Raises ``ValueError``."""
-    if text[:1] == b'"':
-        return spelling(json.loads(text))
+    """Of a number or a word. Raises ``ValueError``."""
     word = text.decode().strip()
-    return number(word) if isinstance(json.loads(word, parse_float=str, parse_int=str), str) else word
+    return word if word in _WORDS else number(word)
 
 
 def spelling(value: str) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def is_number(value: Canonical) -> bool:
+    return isinstance(value, str) and value[-1].isdigit()
 
 
 def array(items: Iterable[Canonical]) -> Canonical:
@@ -38,7 +43,9 @@ def object_(members: Iterable[tuple[str, Canonical]]) -> Canonical:
 
 
 def number(text: str) -> str:
-    """Significant digits and exponent: exact, and short where the number is not."""
+    """Significant digits and exponent: exact, and short where the number is not. Raises ``ValueError``."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
     mantissa, _, exponent = text.lower().partition("e")
     sign = "-" if mantissa.startswith("-") else ""
     whole, _, fraction = mantissa.lstrip("-").partition(".")
@@ -52,12 +59,13 @@ def may_become(text: bytes, value: Canonical) -> bool:
     if not text:
         return True
     if isinstance(value, bytes):
-        return text[:1] == b'"' and string_rest(text, value) is not None
-    if isinstance(value, tuple) or text[:1] == b'"':
+        return string_rest(text, value) is not None
+    if isinstance(value, tuple):
         return False
-    if not value[-1].isdigit():
-        return str(value).startswith(text.decode().rstrip())
-    return not text[:1].isalpha() and _may_be_number(text.decode().rstrip(), value)
+    if not is_number(value):
+        return str(value).encode().startswith(text.rstrip())
+    begun = text.rstrip()
+    return _NUMBER_BEGUN.fullmatch(begun) is not None and _may_be_number(begun.decode(), value)
 
 
 def string_rest(text: bytes, value: bytes) -> bytes | None:
@@ -65,7 +73,7 @@ def string_rest(text: bytes, value: bytes) -> bytes | None:
     Empty inside a character that has several spellings."""
     if value.startswith(text):
         return value[len(text) :]
-    if b"\\u" not in text and not text.endswith(b"\\"):
+    if text[:1] != b'"' or (b"\\u" not in text and not text.endswith(b"\\")):
         return None
     size = len(text) if _WHOLE.fullmatch(text) else text.rindex(b"\\")
     half = _HIGH_HALF.search(text, 0, size)

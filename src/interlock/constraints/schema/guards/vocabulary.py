@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,34 +13,61 @@ from numpy.typing import NDArray
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
 from interlock.constraints.schema.guards.marks import is_text, special_text
+from interlock.constraints.schema.guards.notation import (
+    JSON,
+    BareKeys,
+    NestedTags,
+    Notation,
+    Python,
+    scalar_ends,
+)
 from interlock.constraints.schema.guards.rivals import Respelling
 from interlock.core.tokenizer import Vocabulary
 
 COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
-_CROSSES = re.compile(rb",\s*[^\s,]")
-_STRING_CROSSES = re.compile(rb'(?:[^"\\]|\\.)*".*,\s*[^\s,]', re.DOTALL)
+_COMMA_CROSSES = rb",\s*[^\s,]"
 _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
-_RESPELT: dict[Respelling, re.Pattern[bytes]] = {
-    "value": re.compile(rb"^(?:[-+.0-9eE]+|[a-z]+)[\s,\]}]|" + _SPACED),
-    "scalar": re.compile(rb'[",\]}]|' + _SPACED),
-    "structure": re.compile(_SPACED),
-    "escape": re.compile(rb"^u(?:$|[0-9a-fA-F])"),
-    "hex": re.compile(rb"^[0-9a-fA-F\\]"),
-    "character": re.compile(rb"\\"),
-}
+
+
+def _respelt(manner: Respelling, ends: bytes) -> bytes:
+    """A regex for the tokens of a row of ``GuardVocabulary.respelt``. ends: see ``scalar_ends``."""
+    end = b"[" + re.escape(ends) + b"]"
+    match manner:
+        case "value":
+            return rb"^(?:[-+.0-9eE]+|[A-Za-z]+)(?:\s|" + end + b")|" + _SPACED
+        case "scalar":
+            return b'"|' + end + b"|" + _SPACED
+        case "structure":
+            return _SPACED
+        case "escape":
+            return rb"^u(?:$|[0-9a-fA-F])"
+        case "hex":
+            return rb"^[0-9a-fA-F\\]"
+        case "character":
+            return rb"\\"
+
+
+def _crosses(notation: Notation, in_string: bool) -> bytes:
+    """A regex for the tokens that may begin an item behind another one."""
+    match notation:
+        case NestedTags(mark=mark):
+            return re.escape(mark) + b"."
+        case BareKeys(quote=quote) if in_string:
+            return re.escape(quote[-1:]) + rb".*" + _COMMA_CROSSES
+        case _ if in_string:
+            quote = notation.quote if isinstance(notation, Python) else b'"'
+            return rb"^(?:[^%b\\]|\\.)*%b.*" % (quote, quote) + _COMMA_CROSSES
+        case _:
+            return _COMMA_CROSSES
+
 
 Ids = NDArray[np.int64]
 
 
 class GuardVocabulary:
-    """A vocabulary, and which of its tokens can do what in a document. Built once.
-
-    crossers: row of the tokens that may begin an item behind another one; string_crossers: those that do so from within a
-    string. respelt: rows of the tokens that may write something in another than its plainest spelling, or end what only
-    the next byte ends.
-    """
+    """A vocabulary, and which of its tokens can do what in a document. Built once."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.special_ids = vocabulary.special_ids
@@ -57,13 +85,9 @@ class GuardVocabulary:
         self._sorted_ids = np.array([number for _, number in ordinary], dtype=np.int64)
         self.ids = dict(reversed(ordinary))
         self._longest = max(map(len, self.ids), default=0)
-        self.respelt: dict[Respelling, Mask] = {
-            manner: self._row(number for token, number in ordinary if pattern.search(token))
-            for manner, pattern in _RESPELT.items()
-        }
-        commas = [(token, number) for token, number in ordinary if b"," in token]
-        self.crossers = self._row(number for token, number in commas if _CROSSES.search(token))
-        self.string_crossers = self._row(number for token, number in commas if _STRING_CROSSES.match(token))
+        self._ordinary = ordinary
+        self._rows: dict[bytes, Mask] = {}
+        self.prepare(JSON)
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
 
@@ -100,6 +124,29 @@ class GuardVocabulary:
             bytes_ = np.array([self.tokens[one][len(text)] for one in ids.tolist()], dtype=np.int64)
             self._following[text] = ids, bytes_
         return self._following[text]
+
+    def prepare(self, notation: Notation) -> None:
+        """Find out now what values in ``notation`` will need."""
+        for manner in get_args(Respelling):
+            self.respelt(manner, notation)
+        for in_string in (False, True):
+            self.crossers(notation, in_string=in_string)
+
+    def respelt(self, manner: Respelling, notation: Notation) -> Mask:
+        """The tokens that may write something in another than its plainest spelling, or end what only the next byte ends."""
+        return self._matching(_respelt(manner, scalar_ends(notation)))
+
+    def crossers(self, notation: Notation, *, in_string: bool) -> Mask:
+        """The tokens that may begin an item behind another one, which is a string that is open or something else."""
+        return self._matching(_crosses(notation, in_string))
+
+    def _matching(self, regex: bytes) -> Mask:
+        found = self._rows.get(regex)
+        if found is None:
+            pattern = re.compile(regex, re.DOTALL)
+            found = self._row(number for token, number in self._ordinary if pattern.search(token))
+            self._rows[regex] = found
+        return found
 
     def _row(self, ids: Iterable[int]) -> Mask:
         allowed = np.zeros(self.num_words * 32, np.bool_)

@@ -88,6 +88,13 @@ class TaggedLowering(ValueLowering):
     def json_of(self, value: Value, kind: JsonType) -> list[str]:
         """Symbols of the values of one JSON type, written as JSON."""
         scalars = self.algebra.scalars(value)
+        outer, self.recorder.current = self.recorder.current, value
+        try:
+            return self._json_of(value, kind, scalars)
+        finally:
+            self.recorder.current = outer
+
+    def _json_of(self, value: Value, kind: JsonType, scalars: Scalars) -> list[str]:
         match kind:
             case "object":
                 return [rule for shape in self.algebra.objects(value) for rule in self._objects.lower(shape)]
@@ -240,6 +247,14 @@ class NestedTagLowering(ValueLowering):
             for _ in range(2)
         )
         self._arrays = ArrayLowering(algebra, writer, syntax, options, self._item, self.recorder)
+
+    def symbol(self, value: Value) -> str:
+        if value not in self._known:
+            scalars = self.algebra.scalars(value)
+            self.recorder.scalars(
+                value, _kinds_of(scalars) | ({"string"} if not _no_strings(scalars) else set())
+            )
+        return super().symbol(value)
 
     def _item(self, value: Value) -> str:
         opening = symbols(self.writer, self._marks(f"{self._tags.mark}<{self._tags.item}>"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from interlock.constraints.schema.algebra.arrays import ArrayShape
@@ -18,6 +19,7 @@ class _Draft:
     rest: set[Value] = field(default_factory=set)
     names: dict[str, set[Value]] = field(default_factory=dict)
     others: set[Value] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
 
 
 class GuardRecorder:
@@ -30,6 +32,7 @@ class GuardRecorder:
     def array(self, shape: ArrayShape, *, unique: bool) -> None:
         draft = self._drafts.setdefault(self.current, _Draft())
         draft.unique = draft.unique or unique
+        draft.kinds.add("array")
         while len(draft.prefix) < len(shape.prefix):
             draft.prefix.append(set(draft.rest))
         for index, known in enumerate(draft.prefix):
@@ -39,6 +42,7 @@ class GuardRecorder:
     def object(self, keys: Keys, *, distinct: bool) -> None:
         draft = self._drafts.setdefault(self.current, _Draft())
         draft.distinct = draft.distinct or distinct
+        draft.kinds.add("object")
         listed = dict(keys.named)
         for name, value in keys.named:
             draft.names.setdefault(name, set(draft.others)).add(value)
@@ -47,6 +51,10 @@ class GuardRecorder:
             for name, known in draft.names.items():
                 if name not in listed:
                     known.add(cell.value)
+
+    def scalars(self, value: Value, kinds: Iterable[str]) -> None:
+        """JSON types of ``value``, where they decide how its text is read."""
+        self._drafts.setdefault(value, _Draft()).kinds.update(kinds)
 
     def part(self, name: str | None, value: Value) -> None:
         """A part of the values of a key (``None``: of undeclared ones) has a rule of its own."""
@@ -71,6 +79,7 @@ class GuardRecorder:
                 nodes(draft.rest),
                 tuple((name, nodes(known)) for name, known in draft.names.items()),
                 nodes(draft.others),
+                frozenset(draft.kinds),
             )
             for draft in self._drafts.values()
         )

@@ -48,6 +48,7 @@ class ValueLowering:
 
     def _outermost_object(self, value: Value) -> str:
         shapes = self.algebra.objects(value)
+        self.recorder.current = value
         return self.writer.rule(" | ".join(rule for shape in shapes for rule in self._outermost.lower(shape)))
 
     def symbol(self, value: Value) -> str:
