@@ -246,7 +246,9 @@ class NestedTagLowering(ValueLowering):
             ObjectLowering(algebra, writer, syntax, options, self.symbol, self.recorder, pairs)
             for _ in range(2)
         )
-        self._arrays = ArrayLowering(algebra, writer, syntax, options, self._item, self.recorder)
+        self._arrays = ArrayLowering(
+            algebra, writer, syntax, options, self._item, self.recorder, has_tagged_items=True
+        )
 
     def symbol(self, value: Value) -> str:
         if value not in self._known:

@@ -30,7 +30,10 @@ class ArrayLowering:
         options: SchemaOptions,
         symbol: Callable[[Value], str],
         recorder: GuardRecorder,
+        *,
+        has_tagged_items: bool = False,
     ) -> None:
+        """has_tagged_items: ``symbol`` writes a tag around an item."""
         self._algebra = algebra
         self._writer = writer
         self._options = options
@@ -38,6 +41,7 @@ class ArrayLowering:
         self._syntax = syntax
         self._contains = ContainsLowering(algebra, writer, syntax, symbol)
         self._recorder = recorder
+        self._has_tagged_items = has_tagged_items
 
     def lower(self, shape: ArrayShape) -> str:
         """The rule of an inhabited shape. Raises ``RefusedError``."""
@@ -45,7 +49,8 @@ class ArrayLowering:
         if shape.repeats:
             raise RefusedError("the negation of uniqueItems is not supported", keyword="uniqueItems")
         unique = shape.unique and (shape.high is None or shape.high > 1)
-        domain = self._algebra.finite_items(shape, _MAX_DISTINCT) if unique and not shape.contains else None
+        in_grammar = unique and not shape.contains and not self._has_tagged_items
+        domain = self._algebra.finite_items(shape, _MAX_DISTINCT) if in_grammar else None
         if domain is not None and not (shape.prefix and shape.low > 1):
             self._recorder.array(shape, unique=False)
             return self._distinct(shape, domain)
