@@ -155,7 +155,8 @@ class ResponseStoreConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpConfig:
     """host, port (0: one from the OS). max_body_bytes, max_nesting and body_timeout_s bound a request body, max_headers,
-    max_header_bytes and header_timeout_s its head. api_keys, admin_keys: keys or their hashes (``settings.keys``).
+    max_header_bytes and header_timeout_s its head; write_timeout_s bounds how long a client may take none of its answer.
+    api_keys, admin_keys: keys or their hashes (``settings.keys``).
     ssl_certfile, ssl_keyfile: PEM files, both or none. allow_origins: sites whose scripts may read answers."""
 
     host: str = "127.0.0.1"
@@ -168,6 +169,7 @@ class HttpConfig:
     max_headers: int = 100
     max_header_bytes: int = 64 * 1024
     header_timeout_s: float = 20.0
+    write_timeout_s: float = 120.0
     ssl_certfile: Path | None = None
     ssl_keyfile: Path | None = None
     allow_origins: tuple[str, ...] = ()

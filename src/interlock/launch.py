@@ -128,7 +128,7 @@ class Server:
                 access_log=False,
                 server_header=False,
                 ws="none",
-                http=bounded_connection(config.http.header_timeout_s),
+                http=bounded_connection(config.http.header_timeout_s, config.http.write_timeout_s),
                 h11_max_incomplete_event_size=config.http.max_header_bytes,
                 ssl_certfile=config.http.ssl_certfile,
                 ssl_keyfile=config.http.ssl_keyfile,

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import AsyncIterator
 
+import psutil
 import pytest
 import pytest_asyncio
 
@@ -200,6 +201,43 @@ async def test_a_cancelled_caller_does_not_stop_the_job_of_others(pool: CompileP
     with pytest.raises(asyncio.CancelledError):
         await first
     assert (await second).constraint.grammar
+
+
+async def test_a_job_that_nobody_waits_for_is_ended_and_the_next_one_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("interlock.compiling.pool._ABANDONED_S", 0.0)
+    pool = CompilePool(CompileConfig(timeout_s=1000.0), {})
+    await pool.start()
+    try:
+        (pid,) = pool.helper_pids
+        helper = psutil.Process(pid)
+        callers = [asyncio.ensure_future(pool.lower(spec(BOUNDED["regex bomb"]))) for _ in range(2)]
+        waits = asyncio.ensure_future(pool.lower(spec(Text("waits"))))
+        await asyncio.sleep(0)
+        callers[0].cancel()
+        await asyncio.wait({callers[0]})
+        assert helper.is_running()
+        callers[1].cancel()
+        await asyncio.to_thread(helper.wait, BOUND_S)  # its processor is idle again
+        assert (await waits).constraint.grammar
+        assert pid not in pool.helper_pids
+        assert not pool._in_flight
+    finally:
+        await pool.stop()
+
+
+async def test_who_asks_again_in_time_gets_the_result_of_an_abandoned_job(pool: CompilePool) -> None:
+    node = Choice(tuple(f"asked twice {index}" for index in range(2_000)))
+    first = asyncio.ensure_future(pool.lower(spec(node)))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait({first})
+    (job,) = pool._in_flight.values()
+    again = asyncio.ensure_future(pool.lower(spec(node)))
+    await asyncio.sleep(0)
+    assert list(pool._in_flight.values()) == [job]
+    assert (await again).constraint.grammar
 
 
 async def test_a_job_past_its_time_is_killed_and_the_next_one_works() -> None:

@@ -1,4 +1,5 @@
-"""One HTTP connection within bounds of time: uvicorn itself waits without end for the head of a request."""
+"""One HTTP connection within bounds of time: uvicorn itself waits without end for the head of a request, and for a
+client that takes no more of its answer."""
 
 from __future__ import annotations
 
@@ -7,42 +8,80 @@ from typing import cast
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from interlock import log
 
-def bounded_connection(head_timeout_s: float) -> type[asyncio.Protocol]:
-    """The protocol class for a server whose clients must send the head of a request within ``head_timeout_s``."""
+_LOG = log.get(__name__)
 
-    class BoundedConnection(H11Protocol):
-        """From the first byte of a connection, or of a further request on it, to the head's last one."""
 
-        _waiting: asyncio.TimerHandle | None = None
+class BoundedConnection(H11Protocol):
+    """The head of a request must arrive within ``head_timeout_s`` of its first byte, or of the connection's begin. When so
+    much of an answer waits that nothing more is written, the client must take something of it within
+    ``write_timeout_s``; one that does not loses its connection, and the answer ends like that of a client that left.
+    """
 
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(cast("asyncio.Transport", transport))
-            self._watch()
+    head_timeout_s: float
+    write_timeout_s: float
+    _waiting: asyncio.TimerHandle | None = None
+    _stalling: asyncio.TimerHandle | None = None
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch()
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast("asyncio.Transport", transport))
+        self._watch()
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget()
+        self._forget_reader()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_reader()
+
+    def _watch(self) -> None:
+        # uvicorn's types do not say that there is no cycle before the first request
+        cycle = cast("object | None", self.cycle)
+        if cycle is not None and not self.cycle.response_complete:
             self._forget()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(self.head_timeout_s, self._give_up)
 
-        def _watch(self) -> None:
-            # uvicorn's types do not say that there is no cycle before the first request
-            cycle = cast("object | None", self.cycle)
-            if cycle is not None and not self.cycle.response_complete:
-                self._forget()
-            elif self._waiting is None:
-                self._waiting = self.loop.call_later(head_timeout_s, self._give_up)
-
-        def _forget(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
-
-        def _give_up(self) -> None:
+    def _forget(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
             self._waiting = None
-            self.transport.close()
 
-    return BoundedConnection
+    def _give_up(self) -> None:
+        self._waiting = None
+        self.transport.close()
+
+    def _watch_reader(self, num_bytes: int) -> None:
+        self._stalling = self.loop.call_later(self.write_timeout_s, self._judge_reader, num_bytes)
+
+    def _forget_reader(self) -> None:
+        if self._stalling is not None:
+            self._stalling.cancel()
+            self._stalling = None
+
+    def _judge_reader(self, num_bytes_before: int) -> None:
+        """Nothing is written meanwhile, so what waits only becomes less where the client takes it."""
+        num_bytes = self.transport.get_write_buffer_size()
+        if num_bytes < num_bytes_before:
+            self._watch_reader(num_bytes)
+            return
+        _LOG.warning("a client took nothing of its answer for %g s and is cut off", self.write_timeout_s)
+        self._stalling = None
+        self.transport.abort()
+
+
+def bounded_connection(head_timeout_s: float, write_timeout_s: float) -> type[asyncio.Protocol]:
+    """The protocol class for a server with these bounds."""
+    bounds = {"head_timeout_s": head_timeout_s, "write_timeout_s": write_timeout_s}
+    return type("Connection", (BoundedConnection,), bounds)

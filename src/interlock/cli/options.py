@@ -101,6 +101,13 @@ HTTP = (
         type=click.FloatRange(0, min_open=True),
         help="Seconds a client may take to send the body.",
     ),
+    click.option(
+        "--write-timeout-s",
+        default=120.0,
+        show_default=True,
+        type=click.FloatRange(0, min_open=True),
+        help="Seconds a client may take none of its answer before it is cut off.",
+    ),
     click.option("--request-timeout-s", default=600.0, show_default=True, help="Seconds a request may take."),
     click.option(
         "--drain-s", default=20.0, show_default=True, help="Seconds running requests get at shutdown."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -40,7 +41,24 @@ MAX_SPEC_CHARS = 2 * 1024 * 1024
 # A busy machine must not decide whether a schema is refused, but somebody waits for the answer.
 _WALL_PER_CPU = 4.0
 
+_ABANDONED_S = 1.0
+"""A job that nobody waits for any more may go on for so long, about what it costs to start a helper again: most jobs end
+by then, and who asks again gets the result."""
+
 _log = log.get(__name__)
+
+
+@dataclass(slots=True)
+class _Shared:
+    """A job and how many callers wait for it."""
+
+    task: asyncio.Task[LoweredConstraint]
+    num_callers: int = 0
+
+    def end_if_abandoned(self) -> None:
+        """End the job where nobody waits for it; ends the helper that works on it."""
+        if self.num_callers == 0:
+            self.task.cancel()
 
 
 class CompilePool:
@@ -55,7 +73,7 @@ class CompilePool:
         )
         self._metrics = metrics
         self._results = ResultCache(config.cache_entries, config.cache_bytes)
-        self._in_flight: dict[str, asyncio.Task[LoweredConstraint]] = {}
+        self._in_flight: dict[str, _Shared] = {}
         self._idle: asyncio.LifoQueue[HelperProcess] = asyncio.LifoQueue()
         self._helpers: list[HelperProcess] = []
 
@@ -77,7 +95,7 @@ class CompilePool:
 
     async def stop(self) -> None:
         """Kill the helpers; whoever waits gets ``shutting_down``. Idempotent."""
-        tasks = list(self._in_flight.values())
+        tasks = [shared.task for shared in self._in_flight.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -86,7 +104,7 @@ class CompilePool:
 
     async def lower(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> Lowering:
         """The lowered spec. documents: more of them, for this call alone, whose result is not kept. Equal specs share
-        one job and its result, refusals too; a caller that is cancelled does not stop the job. Raises the
+        one job and its result, refusals too; the job is ended soon after the last of its callers was cancelled. Raises the
         ``InterlockError`` a client should see."""
         num_chars = walk.num_chars(spec.root)
         if num_chars > MAX_SPEC_CHARS:  # before anything is done with so much text on this loop
@@ -126,19 +144,23 @@ class CompilePool:
         return answer.valid if isinstance(answer, Validated) else (None,) * len(pairs)
 
     async def _shared(self, key: str, text: str) -> LoweredConstraint:
-        task = self._in_flight.get(key)
-        if task is None:
+        shared = self._in_flight.get(key)
+        if shared is None:
             if not self._helpers:
                 raise InterlockError("shutting_down", "the compile pool is not running")
-            task = asyncio.create_task(self._compute(key, text))
-            task.add_done_callback(lambda done: self._forget(key, done))
-            self._in_flight[key] = task
+            shared = self._in_flight[key] = _Shared(asyncio.create_task(self._compute(key, text)))
+            shared.task.add_done_callback(lambda done: self._forget(key, done))
+        shared.num_callers += 1
         try:
-            return await asyncio.shield(task)
+            return await asyncio.shield(shared.task)
         except asyncio.CancelledError:
-            if task.cancelled():
+            if shared.task.cancelled():
                 raise InterlockError("shutting_down", "the server is stopping") from None
             raise
+        finally:
+            shared.num_callers -= 1
+            if shared.num_callers == 0 and not shared.task.done():
+                asyncio.get_running_loop().call_later(_ABANDONED_S, shared.end_if_abandoned)
 
     def _forget(self, key: str, task: asyncio.Task[LoweredConstraint]) -> None:
         del self._in_flight[key]

@@ -133,9 +133,13 @@ class ConstraintState:
         return masks
 
     def close(self) -> None:
-        """Free native memory. Idempotent."""
-        if self._matcher is not None:
+        """Free native memory. Idempotent, raises nothing."""
+        if self._matcher is None:
+            return
+        try:
             self._matcher.close()
+        except Exception:  # noqa: BLE001 - the edge of a request: it has ended, and others go on
+            _log.exception("a matcher could not be closed")
 
     def _ask(self, question: Callable[[Matcher], Answer]) -> Answer:
         """What the matcher says. Raises ``MatcherError``, now and from then on, for whatever goes wrong."""

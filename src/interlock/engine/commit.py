@@ -57,6 +57,9 @@ def commit_choices(
     """Commit the choices in order, each one behind a draft token only if the one before is that token. Nothing is
     committed behind an end or a failure: what a step does is what one step for each token would have done."""
     progress = Progress()
+    if sequence.fault is not None:
+        progress.failure = EngineFailure(code="internal_error", message=sequence.fault)
+        return progress
     if sequence.constraint is not None and sequence.constraint.error is not None:
         progress.failure = EngineFailure(code="matcher_failed", message=sequence.constraint.error)
         return progress

@@ -229,6 +229,9 @@ class EngineCore:
                 self._fail(sequence, error.code, error.message)
             except MatcherError as error:
                 self._fail(sequence, "matcher_failed", str(error))
+            except Exception as error:  # noqa: BLE001 - the edge of a request: its matcher harms no other
+                _log.exception("a matcher could not be made; its request ends")
+                self._fail(sequence, "matcher_failed", f"{type(error).__name__}: {error}")
             else:
                 sequence.constraint = constraint
                 self._begin(sequence)

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
+from interlock import log
+from interlock.constraints.bitmask import Mask
 from interlock.constraints.mask_batch import MaskBatch
+from interlock.core.sampling import SamplingParams
 from interlock.engine.batch import Draft, sampling_rows, step_batch
 from interlock.engine.pace import PrefillPace
 from interlock.engine.scheduler import Chunk
@@ -15,6 +18,8 @@ from interlock.engine.step_cost import StepCost
 from interlock.engine.step_stats import StepStats
 from interlock.runners.base import ModelRunner, StepBatch
 from interlock.sampling.base import Choice, SamplingRow
+
+_log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,13 @@ class Execution:
         except BaseException:
             forward.discard()  # no pass may outlive its step
             raise
-        return forward.select(rows).choices, sizes
+        return [self._checked(choice) for choice in forward.select(rows).choices], sizes
+
+    def _checked(self, choice: Choice) -> Choice:
+        """A runner that chooses an id of its padding has failed this row."""
+        if choice.token_id < self._vocab_size:
+            return choice
+        return Choice(token_id=-1, error="sampling_failed")
 
     def _rows(self, sampled: Seq[tuple[Sequence, Draft]]) -> tuple[list[SamplingRow], list[int]]:
         """The rows of all, and how many draft tokens of each are usable."""
@@ -102,8 +113,18 @@ class Execution:
         )
         rows: list[SamplingRow] = []
         for (sequence, draft), own in zip(sampled, masks, strict=True):
-            rows += sampling_rows(sequence, draft, own, self._vocab_size)
+            rows += self._rows_of(sequence, draft, own)
         return rows, [len(own) - 1 for own in masks]
+
+    def _rows_of(self, sequence: Sequence, draft: Draft, masks: Seq[Mask | None]) -> list[SamplingRow]:
+        """Where that fails, rows whose choice nobody looks at: the sequence ends by its ``fault``."""
+        try:
+            return sampling_rows(sequence, draft, masks, self._vocab_size)
+        except Exception as error:  # noqa: BLE001 - the edge of a request: its limits and penalties harm no other
+            _log.exception("the rows of a request could not be made; it ends")
+            sequence.fault = f"{type(error).__name__}: {error}"
+            row = SamplingRow(params=SamplingParams(temperature=0.0), position=0, vocab_size=self._vocab_size)
+            return [row] * (len(draft) + 1)
 
 
 def _share_mask_s(sequences: Seq[Sequence], seconds: float) -> None:

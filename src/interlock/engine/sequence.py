@@ -41,6 +41,7 @@ class Sequence:
     num_cached_tokens: prompt tokens that were in the cache already when it first ran, ``None`` before that.
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
+    fault: what of our own code broke on it, which ends it.
     meter: its times and counts.
     draft_rates: how often each method of guessing ahead was right here, by its name.
     """
@@ -60,6 +61,7 @@ class Sequence:
     num_cached_tokens: int | None = None
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
+    fault: str | None = None
     meter: RequestMeter = field(default_factory=RequestMeter)
     draft_rates: dict[str, Rates] = field(default_factory=dict)
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
 from interlock.api.connection import bounded_connection
+from interlock.api.disconnect import disconnected
 from interlock.config import HttpConfig
 
 REQUEST = b"GET /version HTTP/1.1\r\nhost: localhost\r\n"
@@ -17,24 +22,33 @@ END = b"connection: close\r\n\r\n"
 READ_S = 20
 
 
-@pytest.fixture
-async def port(make_api, request) -> AsyncIterator[int]:
+@asynccontextmanager
+async def serving(
+    app: Any, *, head_timeout_s: float = 20.0, write_timeout_s: float = 20.0
+) -> AsyncIterator[int]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
-    app = make_api(http=HttpConfig(max_headers=20, max_header_bytes=4096)).app
+    listener.listen()
     config = uvicorn.Config(
         app,
         log_config=None,
         lifespan="off",
-        http=bounded_connection(getattr(request, "param", 20.0)),
+        http=bounded_connection(head_timeout_s, write_timeout_s),
         h11_max_incomplete_event_size=4096,
     )
     server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve([listener]))
+    running = asyncio.create_task(server.serve([listener]))
     yield listener.getsockname()[1]
     server.should_exit = True
-    await serving
+    await running
     listener.close()
+
+
+@pytest.fixture
+async def port(make_api, request) -> AsyncIterator[int]:
+    app = make_api(http=HttpConfig(max_headers=20, max_header_bytes=4096)).app
+    async with serving(app, head_timeout_s=getattr(request, "param", 20.0)) as port:
+        yield port
 
 
 async def conversation(port: int, *pieces: bytes) -> bytes:
@@ -80,3 +94,56 @@ async def test_a_whole_head_is_answered(port: int) -> None:
 async def test_headers_are_bounded(port: int, headers: bytes, status: bytes) -> None:
     answer = await conversation(port, REQUEST + headers)
     assert answer.startswith(b"HTTP/1.1 " + status)
+
+
+async def test_an_answer_that_nobody_reads_ends() -> None:
+    ended = asyncio.Event()
+
+    async def endless(_scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        gone = asyncio.ensure_future(disconnected(receive))
+        while not gone.done():
+            await send({"type": "http.response.body", "body": b"x" * 10_000, "more_body": True})
+            await asyncio.sleep(0)
+        ended.set()
+
+    async with serving(endless, write_timeout_s=0.1) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST + END)
+        async with asyncio.timeout(READ_S):
+            await ended.wait()
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("waiting", "is_cut"),
+    [([900, 900], True), ([900, 800, 800], True), ([900, 800, 700, 600], False)],
+    ids=["takes nothing", "stops taking", "is slow"],
+)
+def test_who_takes_nothing_of_an_answer_is_cut_off(waiting: list[int], is_cut: bool) -> None:
+    timers: list[Callable[[], None]] = []
+    loop = Mock(call_later=lambda _s, judge, *facts: timers.append(lambda: judge(*facts)) or Mock())
+    connection: Any = bounded_connection(20.0, 60.0)(
+        uvicorn.Config(Mock()), server_state=ServerState(), app_state={}, _loop=loop
+    )
+    transport = Mock(get_write_buffer_size=Mock(side_effect=waiting))
+    connection.transport, connection.flow = transport, Mock()
+    connection.pause_writing()
+    for index in range(len(waiting) - 1):
+        timers[index]()
+    assert transport.abort.called == is_cut
+
+
+def test_who_has_taken_what_waited_is_watched_no_more() -> None:
+    timer = Mock()
+    connection: Any = bounded_connection(20.0, 60.0)(
+        uvicorn.Config(Mock()),
+        server_state=ServerState(),
+        app_state={},
+        _loop=Mock(call_later=lambda *_: timer),
+    )
+    connection.transport, connection.flow = Mock(get_write_buffer_size=lambda: 900), Mock()
+    connection.pause_writing()
+    connection.resume_writing()
+    timer.cancel.assert_called_once_with()

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import pytest
 
-from interlock.core.sampling import SamplingParams
+from interlock.constraints.providers.base import MatcherError
+from interlock.constraints.providers.fake import FakeGrammar
+from interlock.core.sampling import SamplingParams, TokenLimits
+from interlock.engine import execution
+from interlock.engine.token_limits import TokenLimiter
 from interlock.runners.fake import Faults
 from interlock.sampling import select
 
@@ -28,29 +35,51 @@ def test_a_matcher_that_fails_ends_its_request_only(bench):
     assert b.ids(free) == solo_ids(bench, "free")
 
 
-class Broken:
-    """A matcher one of whose methods has a fault that nobody foresaw."""
+def state_of(b, name: str):
+    """The constraint of a request that has begun."""
+    while (state := b.core._sequences[name].constraint) is None:
+        b.wait_for_grammar()
+        b.step()
+    return state
 
-    def __init__(self, matcher, method: str) -> None:
+
+CHOICES = ["".join(letters) for letters in itertools.product("xy", repeat=4)]  # nothing in them is forced
+FAULT = KeyError("a fault of our own")
+
+
+class Broken:
+    """A matcher one of whose methods has a fault."""
+
+    def __init__(self, matcher, method: str, fault: Exception) -> None:
         self._matcher = matcher
         self._method = method
+        self._fault = fault
 
     def __getattr__(self, name: str):
         if name == self._method:
-            raise KeyError("a fault of our own")
+            raise self._fault
         return getattr(self._matcher, name)
 
 
-@pytest.mark.parametrize("method", ["fill", "accept", "forced_tokens", "is_accepting", "is_terminated"])
-def test_a_fault_in_the_code_of_a_matcher_ends_its_request_only(bench, method: str):
+@pytest.mark.parametrize(
+    ("method", "fault"),
+    [
+        ("fill", FAULT),
+        ("accept", FAULT),
+        ("forced_tokens", FAULT),
+        ("is_accepting", FAULT),
+        ("is_terminated", FAULT),
+        ("accept", MatcherError("the token is not allowed")),
+        ("fill", ValueError("a mask of another size")),
+    ],
+    ids=str,
+)
+def test_a_fault_in_the_code_of_a_matcher_ends_its_request_only(bench, method: str, fault: Exception):
     b = bench()
-    answers = [a + b + c + d for a in "xy" for b in "xy" for c in "xy" for d in "xy"]
-    names = [b.submit(answers=answers) for _ in range(3)]
+    names = [b.submit(answers=CHOICES) for _ in range(3)]
     free = b.submit("free")
-    b.wait_for_grammar()
-    b.step()
-    state = b.core._sequences[names[1]].constraint
-    state._matcher = Broken(state._matcher, method)
+    state = state_of(b, names[1])
+    state._matcher = Broken(state._matcher, method, fault)
     b.run()
     ends = [b.finish(name) for name in (*names, free)]
     assert ends == ["stop", "error matcher_failed", "stop", "length"]
@@ -85,6 +114,85 @@ def test_a_fault_in_the_sampler_ends_the_request_of_its_row_only(bench, monkeypa
     ends = [b.finish(name) for name in (other, fine, seeded)]
     assert ends == ["length", "length", "error sampling_failed"]
     assert len(b.ids(seeded)) == 3
+    assert b.ids(fine) == solo_ids(bench, "fine")
+
+
+def test_a_matcher_that_cannot_be_made_ends_its_request_only(bench, monkeypatch):
+    matcher = FakeGrammar.matcher
+
+    def made(grammar: FakeGrammar):
+        if len(grammar._answers) == 3:
+            raise FAULT
+        return matcher(grammar)
+
+    monkeypatch.setattr(FakeGrammar, "matcher", made)
+    b = bench()
+    broken, fine, free = b.submit(answers=["a", "b", "c"]), b.submit(answers=["ab"]), b.submit("free")
+    b.run()
+    assert [b.finish(name) for name in (broken, fine, free)] == ["error matcher_failed", "stop", "length"]
+    assert b.ids(free) == solo_ids(bench, "free")
+
+
+def test_a_matcher_that_cannot_be_closed_costs_nobody_anything(bench):
+    b = bench()
+    names = [b.submit(answers=CHOICES) for _ in range(2)]
+    state = state_of(b, names[0])
+    state._matcher = Broken(state._matcher, "close", FAULT)
+    b.run()
+    assert [b.finish(name) for name in names] == ["stop", "stop"]
+
+
+def test_a_fault_in_the_limits_of_a_request_ends_it_only(bench, monkeypatch):
+    applied = TokenLimiter.applied
+
+    def faulty(limiter: TokenLimiter, mask, tail, position: int, vocab_size: int):
+        if position == 3:
+            raise FAULT
+        return applied(limiter, mask, tail, position, vocab_size)
+
+    monkeypatch.setattr(TokenLimiter, "applied", faulty)
+    b = bench()
+    fine, broken, seeded = b.submit("fine"), b.submit("x", limits=TokenLimits(min_tokens=5)), b.submit("other")
+    b.run()
+    assert [b.finish(name) for name in (fine, broken, seeded)] == ["length", "error internal_error", "length"]
+    assert len(b.ids(broken)) == 3
+    assert [b.ids(fine), b.ids(seeded)] == [solo_ids(bench, "fine"), solo_ids(bench, "other")]
+
+
+@pytest.mark.parametrize(
+    ("mask", "code"),
+    [(lambda mask: mask[:-1], "sampling_failed"), (lambda mask: mask & 0, "no_token_allowed")],
+    ids=["of another size", "without an allowed token"],
+)
+def test_a_mask_that_is_none_ends_its_request_only(bench, monkeypatch, mask, code: str):
+    rows_of = execution.sampling_rows
+
+    def masked(sequence, *rest):
+        rows = rows_of(sequence, *rest)
+        return [replace(row, mask=mask(row.mask)) for row in rows] if sequence.request.priority else rows
+
+    monkeypatch.setattr(execution, "sampling_rows", masked)
+    b = bench()
+    answers = ["abc", "xyz"]
+    broken, fine, free = b.submit(answers=answers, priority=1), b.submit(answers=answers), b.submit("free")
+    b.run()
+    assert [b.finish(name) for name in (broken, fine, free)] == [f"error {code}", "stop", "length"]
+    assert b.ids(free) == solo_ids(bench, "free")
+
+
+def test_an_id_of_the_padding_ends_its_request_only(bench, monkeypatch):
+    chosen = select.select
+
+    def padding(values, row):
+        choice = chosen(values, row)
+        return replace(choice, token_id=values.size + 1) if row.params.seed == 99 else choice
+
+    monkeypatch.setattr(select, "select", padding)
+    b = bench()
+    broken = b.submit("x", sampling=SamplingParams(temperature=1.0, seed=99))
+    fine = b.submit("fine")
+    b.run()
+    assert [b.finish(name) for name in (broken, fine)] == ["error sampling_failed", "length"]
     assert b.ids(fine) == solo_ids(bench, "fine")
 
 

@@ -241,6 +241,14 @@ def test_misfits_are_refused(row):
         )
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_bits_and_logits_of_the_padding_are_never_chosen(temperature):
+    logits = np.full(40, 50.0, dtype=np.float32)
+    logits[:5] = [1, 2, 9, 2, 1]
+    row = row_of(5, mask=np.full(1, -1, np.int32), temperature=temperature, top_k=1)
+    assert select(logits, row).token_id == 2
+
+
 # --- bias and penalties ------------------------------------------------------------------------------
 
 
