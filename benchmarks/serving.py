@@ -1,7 +1,7 @@
 """Constrained against free generation over HTTP, and both against llama.cpp's own server on the same file.
 
-What the numbers mean: every request generates exactly ``--tokens`` tokens. A free request is kept from ending by a bias
-on the stop tokens, a constrained one by a schema that is far from complete by then, so the model does the same amount of
+What the numbers mean: every request generates exactly ``--tokens`` tokens. A free request is kept from ending by ``ignore_eos``,
+which both servers have, a constrained one by a schema that is far from complete by then, so the model does the same amount of
 work in both and the ratio shows what the constraint costs. Four bursts alternate (ours free, ours constrained, peer free,
 peer constrained); a ratio is taken within each round, and the median over the rounds is reported.
 
@@ -31,8 +31,6 @@ SCHEMA: dict[str, Any] = {
         "additionalProperties": False,
     },
 }
-# SmolLM2's <|im_end|> and <|endoftext|>
-STOP_IDS = ("2", "0")
 
 
 def bodies(count: int, tokens: int, *, constrained: bool, burst_: str) -> list[dict[str, Any]]:
@@ -40,7 +38,7 @@ def bodies(count: int, tokens: int, *, constrained: bool, burst_: str) -> list[d
     extra: dict[str, Any] = (
         {"response_format": {"type": "json_schema", "json_schema": {"name": "staff", "schema": SCHEMA}}}
         if constrained
-        else {"logit_bias": dict.fromkeys(STOP_IDS, -100)}
+        else {"ignore_eos": True}
     )
     return [
         {
