@@ -3,10 +3,11 @@
 What the numbers mean: each question is asked free (``tool_constraints: off``, ``tool_choice`` auto) and constrained
 (``tool_choice: required``), greedily, of the embedded model. ``valid``: of the calls
 made, those of a declared tool whose arguments fit its schema. ``called``: answers that hold a call. ``right``: answers whose
-calls are those that the leaderboard expects (compared without case and punctuation). A constrained call that is cut off by
-``--tokens`` is no call.
+calls are those that the leaderboard expects (compared without case and punctuation). ``cut``: answers that ``--tokens`` cut
+off; what is not whole is no call. ``failed``: requests without an answer, by the error's code; one that takes longer than
+``--timeout`` is a ``timeout``.
 
-    python benchmarks/bfcl.py --every 10
+    python benchmarks/bfcl.py --questions 15
     python benchmarks/bfcl.py --compile-only
 
 With ``--compile-only`` nothing is served: every tool of the leaderboard is lowered for every family, and the grammar engine
@@ -60,7 +61,7 @@ class Tally:
     cut: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    refused: collections.Counter[str] = field(default_factory=collections.Counter)
+    failed: collections.Counter[str] = field(default_factory=collections.Counter)
 
     def add(self, question: Question, choice: dict[str, Any], tokens: int, seconds: float) -> None:
         self.asked += 1
@@ -86,7 +87,7 @@ class Tally:
             "cut": self.cut,
             "tokens": self.tokens,
             "seconds": round(self.seconds, 1),
-            "refused": dict(self.refused),
+            "failed": dict(self.failed),
         }
 
 
@@ -105,18 +106,23 @@ async def served(url: str, arguments: argparse.Namespace) -> dict[str, Any]:
         }
         async with gate:
             for mode, fields in MODES.items():
-                start = time.perf_counter()
-                response = await client.post(f"{url}/v1/chat/completions", json=body | fields)
+                tally, start = tallies[category, mode], time.perf_counter()
+                try:
+                    response = await client.post(f"{url}/v1/chat/completions", json=body | fields)
+                except httpx.HTTPError as error:
+                    name = "timeout" if isinstance(error, httpx.TimeoutException) else type(error).__name__
+                    tally.failed[name] += 1
+                    continue
                 seconds, told = time.perf_counter() - start, response.json()
                 if response.status_code != 200:
-                    tallies[category, mode].refused[told["error"]["code"]] += 1
+                    tally.failed[told["error"]["code"]] += 1
                     continue
                 (choice,) = told["choices"]
-                tallies[category, mode].add(question, choice, told["usage"]["completion_tokens"], seconds)
+                tally.add(question, choice, told["usage"]["completion_tokens"], seconds)
 
-    async with httpx.AsyncClient(timeout=600) as client:
+    async with httpx.AsyncClient(timeout=arguments.timeout) as client:
         for category in CATEGORIES:
-            found = questions(QUESTIONS.parent, category, arguments.every)
+            found = questions(QUESTIONS.parent, category, arguments.questions)
             await asyncio.gather(*(ask(client, category, question) for question in found))
             for mode in MODES:
                 print(f"{category}, {mode}: {tallies[category, mode].row()}", flush=True)
@@ -160,7 +166,9 @@ def _compile(tool: Tool, family: ModelFamily, provider: Provider, special_tokens
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compile-only", action="store_true")
-    parser.add_argument("--every", type=int, default=1, help="of the tools or questions, every Nth")
+    parser.add_argument("--every", type=int, default=1, help="with --compile-only: of the tools every Nth")
+    parser.add_argument("--questions", type=int, default=50, help="most questions of a category, evenly spread")
+    parser.add_argument("--timeout", type=float, default=300.0, help="seconds for one answer")
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--concurrency", type=int, default=4)
@@ -181,7 +189,7 @@ def main() -> None:
     options += ["--slots", str(arguments.concurrency), "--context-tokens", "4096"]
     with server(["-m", "interlock", "serve", str(demo_model(env.cache_dir(), None)), *options]) as url:
         results = asyncio.run(served(url, arguments))
-    finish("bfcl", {"every": arguments.every, "tokens": arguments.tokens, **results})
+    finish("bfcl", {"questions": arguments.questions, "tokens": arguments.tokens, **results})
 
 
 if __name__ == "__main__":

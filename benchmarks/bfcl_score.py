@@ -29,9 +29,10 @@ class Question:
     expected: list[tuple[str, dict[str, list[Any]]]]
 
 
-def questions(folder: Path, category: str, every: int) -> list[Question]:
-    """Every so-many-th question of a category."""
-    asked = _lines(folder / f"BFCL_v4_{category}.jsonl.xz")[::every]
+def questions(folder: Path, category: str, most: int) -> list[Question]:
+    """At most ``most`` questions of a category, evenly spread over it."""
+    lines = _lines(folder / f"BFCL_v4_{category}.jsonl.xz")
+    asked = [lines[index * len(lines) // most] for index in range(most)] if most < len(lines) else lines
     truths = {
         line["id"]: line["ground_truth"] for line in _lines(folder / "answers" / f"BFCL_v4_{category}.jsonl.xz")
     }

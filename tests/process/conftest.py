@@ -1,4 +1,4 @@
-"""Seven model families, each with its chat template, a real vocabulary, and its own way to write calls by hand.
+"""Ten model families, each with its chat template, a vocabulary, and its own way to write calls by hand.
 
 What is spelt here does not come from the declarations in ``interlock.families``: it is what the models write.
 """
@@ -84,12 +84,51 @@ def _llama3(calls: list[Call]) -> str:
     return "; ".join(json.dumps({"name": name, "parameters": arguments}) for name, arguments in calls)
 
 
+_JSON_TYPES = {str: "string", int: "number", list: "array"}
+
+
+def _kimi_k3(calls: list[Call]) -> str:
+    def argument(key: str, value: Any) -> str:
+        head = f'<|open|>argument key="{key}" type="{_JSON_TYPES[type(value)]}"<|sep|>'
+        return f"{head}{_text(value)}<|close|>argument<|sep|>"
+
+    def call(number: int, name: str, arguments: dict[str, Any]) -> str:
+        fields = "".join(argument(*field) for field in arguments.items())
+        return f'<|open|>call tool="{name}" index="{number}"<|sep|>{fields}<|close|>call<|sep|>'
+
+    bodies = "".join(call(number, *one) for number, one in enumerate(calls, 1))
+    answer = "<|open|>response<|sep|><|close|>response<|sep|>"
+    return f"{answer}<|open|>tools<|sep|>{bodies}<|close|>tools<|sep|><|close|>message<|sep|>"
+
+
+def _cohere_command(calls: list[Call]) -> str:
+    bodies = ",\n    ".join(
+        json.dumps({"tool_call_id": str(number), "tool_name": name, "parameters": arguments})
+        for number, (name, arguments) in enumerate(calls)
+    )
+    return f"<|START_ACTION|>[\n    {bodies}\n]<|END_ACTION|>"
+
+
+def _cohere_cofl(calls: list[Call]) -> str:
+    def value(key: str, found: Any) -> str:
+        kind = "raw" if isinstance(found, str) else "json"
+        return f'<cofl:value name="{key}" type="{kind}">{_text(found)}</cofl:value>'
+
+    def call(number: int, name: str, arguments: dict[str, Any]) -> str:
+        fields = "".join(value(*field) for field in arguments.items())
+        return f'<cofl:tool_call id="{number}" name="{name}">{fields}</cofl:tool_call>'
+
+    return (
+        f"<cofl:tool_calls>{''.join(call(number, *one) for number, one in enumerate(calls))}</cofl:tool_calls>"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Model:
     """spell: calls as the model writes them. think: a thought around ``{}``, ``""`` where it has none.
     thinking: ``chat_template_kwargs`` that switch thinking on. added: tokens that its vocabulary has and the one at
     hand lacks. calls_end_thinking: a call inside a thought is a call. parallel: it writes several calls in a turn. guesses: it is
-    served with guesses of tokens ahead."""
+    served with guesses of tokens ahead. answer: an answer around ``{}``. family: where the template does not say it."""
 
     spell: Callable[[list[Call]], str]
     vocabulary: str
@@ -101,6 +140,8 @@ class Model:
     calls_end_thinking: bool = False
     parallel: bool = True
     guesses: bool = False
+    answer: str = "{}"
+    family: str | None = None
 
 
 MODELS = {
@@ -185,17 +226,81 @@ MODELS = {
 }
 
 
+# Served with a vocabulary of bytes, in which every word of a marker is several tokens.
+OTHERS = {
+    "kimi_k3": Model(
+        spell=_kimi_k3,
+        vocabulary="bytes",
+        template="Kimi-K3",
+        stop="<|end_of_msg|>",
+        think="{}<|close|>think<|sep|>",  # the prompt has opened it
+        thinking={"thinking": True},
+        added=("<|open|>", "<|close|>", "<|sep|>", "<|end_of_msg|>"),
+        answer="<|open|>response<|sep|>{}<|close|>response<|sep|><|close|>message<|sep|>",
+    ),
+    "cohere_command": Model(
+        spell=_cohere_command,
+        vocabulary="bytes",
+        template="CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+        stop="<|END_OF_TURN_TOKEN|>",
+        think="<|START_THINKING|>{}<|END_THINKING|>",
+        thinking={"enable_thinking": True},
+        added=(
+            "<|END_OF_TURN_TOKEN|>",
+            "<|START_THINKING|>",
+            "<|END_THINKING|>",
+            "<|START_ACTION|>",
+            "<|END_ACTION|>",
+            "<|START_RESPONSE|>",
+            "<|END_RESPONSE|>",
+        ),
+        answer="<|START_RESPONSE|>{}<|END_RESPONSE|>",
+    ),
+    "cohere_cofl": Model(
+        spell=_cohere_cofl,
+        vocabulary="bytes",
+        template="Cohere2MoE",
+        stop="<|END_OF_TURN_TOKEN|>",
+        think="{}<|END_THINKING|>",  # the prompt has opened it
+        thinking={"reasoning": True},
+        added=(
+            "<|END_OF_TURN_TOKEN|>",
+            "<|START_THINKING|>",
+            "<|END_THINKING|>",
+            "<|START_TEXT|>",
+            "<|END_TEXT|>",
+        ),
+        answer="<|START_TEXT|>{}<|END_TEXT|>",
+        family="cohere_cofl",
+    ),
+}
+
+
+def _tokenizer(vocabulary: str, shared: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """Contents of ``tokenizer.json``, and of what is read of its settings."""
+    if vocabulary == "bytes":
+        printed = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+        letters = {byte: byte for byte in printed}
+        letters |= {byte: 0x100 + at for at, byte in enumerate(b for b in range(0x100) if b not in letters)}
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        vocab = {chr(letters[byte]): byte for byte in range(0x100)}
+        model = {"type": "BPE", "vocab": vocab, "merges": []}
+        known = {"version": "1.0", "added_tokens": [], "model": model, "pre_tokenizer": level, "decoder": level}
+        return known, {"bos_token": None}
+    source = shared / "data/tokenizers" / vocabulary
+    known = json.loads(lzma.decompress((source / "tokenizer.json.xz").read_bytes()))
+    return known, json.loads((source / "tokenizer_config.json").read_text())
+
+
 def _write_model(model: Model, shared: Path, folder: Path) -> None:
     """The files of a model, without weights."""
-    source = shared / "data/tokenizers" / model.vocabulary
-    tokenizer = json.loads(lzma.decompress((source / "tokenizer.json.xz").read_bytes()))
+    tokenizer, settings = _tokenizer(model.vocabulary, shared)
     added = tokenizer["added_tokens"]
-    first = 1 + max(max(tokenizer["model"]["vocab"].values()), *(token["id"] for token in added))
+    first = 1 + max((*tokenizer["model"]["vocab"].values(), *(token["id"] for token in added)))
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     for number, content in enumerate(model.added):
         added.append({"id": first + number, "content": content, **flags})
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    settings = json.loads((source / "tokenizer_config.json").read_text())
     kept = {"bos_token": settings["bos_token"], "eos_token": model.stop}
     (folder / "tokenizer_config.json").write_text(json.dumps(kept))
     template = shared / "data/chat_templates" / f"{model.template}.jinja"
@@ -210,7 +315,7 @@ def model_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def model(model_name: str) -> Model:
-    return MODELS[model_name]
+    return (MODELS | OTHERS)[model_name]
 
 
 Serve = Callable[[dict[str, str]], AbstractContextManager[str]]
@@ -231,10 +336,20 @@ def serve_script(
         fake = FakeConfig(mode="scripted", script=folder / "script.json", tokenizer=folder)
         guesses = SpeculativeConfig(methods=("skeleton", "ngram"), adaptive=False) if model.guesses else None
         engine = EngineConfig(
-            model=folder, runner="fake", slots=8, context_tokens=4096, fake=fake, speculative=guesses
+            model=folder,
+            runner="fake",
+            slots=8,
+            context_tokens=4096 if model.vocabulary != "bytes" else 16384,
+            fake=fake,
+            speculative=guesses,
         )
         server = BackgroundServer(
-            ServerConfig(served_name=model_name, engine=engine, http=HttpConfig(port=0, drain_s=1))
+            ServerConfig(
+                served_name=model_name,
+                family=model.family,
+                engine=engine,
+                http=HttpConfig(port=0, drain_s=1),
+            )
         )
         yield server.start()
         server.stop()

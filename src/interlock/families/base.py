@@ -159,8 +159,10 @@ class ReasoningFormat:
 
     after_open, before_close, after_close: white space the family writes there; it is no part of the
     reasoning nor of the answer. enabled_kwarg: template variable that switches thinking. history_key: where
-    the template looks for the reasoning of earlier turns. effort_kwarg: template variable for the effort. closed_by_tool_call: a call's opener ends thinking
-    without ``close``. repeats: thinking may begin again after text or a call. resume: marker that the model
+    the template looks for the reasoning of earlier turns. effort_kwarg: template variable for the effort. efforts: words
+    for it that the model does not know, each with the one it is told instead. budget_kwarg: template variable for the
+    thinking budget. on_variables, off_variables: further template variables that switch thinking. closed_by_tool_call: a
+    call's opener ends thinking without ``close``. repeats: thinking may begin again after text or a call. resume: marker that the model
     writes after ``close`` to go on.
     """
 
@@ -172,9 +174,21 @@ class ReasoningFormat:
     enabled_kwarg: str = "enable_thinking"
     history_key: str = "reasoning_content"
     effort_kwarg: str = "reasoning_effort"
+    efforts: tuple[tuple[str, str], ...] = ()
+    budget_kwarg: str = ""
+    on_variables: tuple[tuple[str, str | bool], ...] = ()
+    off_variables: tuple[tuple[str, str | int | bool], ...] = ()
     closed_by_tool_call: bool = False
     repeats: bool = False
     resume: str = ""
+
+    def switch(self, enabled: bool) -> dict[str, str | int | bool]:
+        """The template variables that switch thinking on or off."""
+        return {self.enabled_kwarg: enabled, **dict(self.on_variables if enabled else self.off_variables)}
+
+    def word_for(self, effort: str) -> str:
+        """What the model is told for an effort."""
+        return dict(self.efforts).get(effort, effort)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,13 @@ FAMILY = ModelFamily(
         lead="",
     ),
     reasoning=ReasoningFormat(
-        open="<|START_THINKING|>", close="<|END_THINKING|>", after_open="", before_close="", after_close=""
+        open="<|START_THINKING|>",
+        close="<|END_THINKING|>",
+        after_open="",
+        before_close="",
+        after_close="",
+        on_variables=(("reasoning", True),),
+        off_variables=(("reasoning", False),),
     ),
     answer=AnswerFormat(
         open="<|START_TEXT|>", close="<|END_TEXT|>", others=("<|START_RESPONSE|>", "<|END_RESPONSE|>")

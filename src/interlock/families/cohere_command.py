@@ -24,7 +24,13 @@ FAMILY = ModelFamily(
         lead="",
     ),
     reasoning=ReasoningFormat(
-        open="<|START_THINKING|>", close="<|END_THINKING|>", after_open="", before_close="", after_close=""
+        open="<|START_THINKING|>",
+        close="<|END_THINKING|>",
+        after_open="",
+        before_close="",
+        after_close="",
+        on_variables=(("reasoning", True),),
+        off_variables=(("reasoning", False),),
     ),
     answer=AnswerFormat(
         open="<|START_RESPONSE|>",

@@ -3,6 +3,8 @@ JSON."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interlock.core.argument_syntax import TaggedArguments, type_words
 from interlock.families.base import Arguments, Lit, Mark, Name, ReasoningFormat, ToolCallSyntax
 
@@ -15,6 +17,7 @@ DSML_REASONING = ReasoningFormat(
     enabled_kwarg="thinking",
     closed_by_tool_call=True,
 )
+DSML_REASONING_WITH_EFFORT = replace(DSML_REASONING, efforts=(("xhigh", "max"),))
 
 
 def dsml_calls(prefix: str, section: str, *, ends_lines: bool = False) -> ToolCallSyntax:

@@ -44,6 +44,7 @@ FAMILY = ModelFamily(
         before_close="",
         after_close="",
         history_key="thinking",
+        efforts=(("minimal", "low"), ("xhigh", "high"), ("max", "high")),
         repeats=True,
         resume="<|start|>assistant",
     ),

@@ -9,6 +9,17 @@ _PARAMETERS = TaggedArguments(
     key_open="<arg_key>", key_close="</arg_key>\n<arg_value>", value_close="</arg_value>\n"
 )
 
+HUNYUAN_REASONING = ReasoningFormat(
+    open="<think>",
+    close="</think>",
+    after_open="",
+    before_close="",
+    after_close="",
+    efforts=(("none", "no_think"), ("minimal", "low"), ("medium", "high"), ("xhigh", "high"), ("max", "high")),
+    on_variables=(("reasoning_effort", "high"),),
+    off_variables=(("reasoning_effort", "no_think"),),
+)
+
 FAMILY = ModelFamily(
     name="hy_v3",
     aliases=("hunyuan_v3",),
@@ -26,6 +37,6 @@ FAMILY = ModelFamily(
         separator="\n",
         lead="",
     ),
-    reasoning=ReasoningFormat(open="<think>", close="</think>", after_open="", before_close="", after_close=""),
+    reasoning=HUNYUAN_REASONING,
     reserved=("</arg_value>",),
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interlock.core.argument_syntax import TaggedArguments
-from interlock.families.base import Arguments, Lit, Mark, ModelFamily, Name, ReasoningFormat, ToolCallSyntax
+from interlock.families.base import Arguments, Lit, Mark, ModelFamily, Name, ToolCallSyntax
+from interlock.families.hunyuan import HUNYUAN_REASONING
 
 _PARAMETERS = TaggedArguments(
     key_open="<arg_key:opensource>",
@@ -28,8 +31,6 @@ FAMILY = ModelFamily(
         separator="\n",
         lead="",
     ),
-    reasoning=ReasoningFormat(
-        open="<think:opensource>", close="</think:opensource>", after_open="", before_close="", after_close=""
-    ),
+    reasoning=replace(HUNYUAN_REASONING, open="<think:opensource>", close="</think:opensource>"),
     reserved=("</arg_value:opensource>",),
 )

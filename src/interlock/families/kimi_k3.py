@@ -52,6 +52,7 @@ FAMILY = ModelFamily(
         after_close="",
         enabled_kwarg="thinking",
         effort_kwarg="thinking_effort",
+        efforts=(("minimal", "low"), ("medium", "high"), ("xhigh", "max")),
         closed_by_tool_call=True,
     ),
     answer=AnswerFormat(

@@ -24,7 +24,13 @@ FAMILY = ModelFamily(
         lead="",
     ),
     reasoning=ReasoningFormat(
-        open="<mm:think>", close="</mm:think>", after_open="", before_close="", after_close=""
+        open="<mm:think>",
+        close="</mm:think>",
+        after_open="",
+        before_close="",
+        after_close="",
+        on_variables=(("thinking_mode", "enabled"),),
+        off_variables=(("thinking_mode", "disabled"),),
     ),
     reserved=(_MARK,),
     architectures=("minimax-m3", "minimax_m3"),

@@ -25,7 +25,13 @@ FAMILY = ModelFamily(
         lead="\n\n",
     ),
     reasoning=ReasoningFormat(
-        open="<seed:think>", close="</seed:think>", after_open="", before_close="", after_close="\n"
+        budget_kwarg="thinking_budget",
+        off_variables=(("thinking_budget", 0),),
+        open="<seed:think>",
+        close="</seed:think>",
+        after_open="",
+        before_close="",
+        after_close="\n",
     ),
     stop_tokens=("<seed:eos>",),
     reserved=("</parameter>",),

@@ -23,7 +23,13 @@ FAMILY = ModelFamily(
         lead="",
     ),
     reasoning=ReasoningFormat(
-        open="<|think|>", close="<|end|>", after_open="", before_close="", after_close=""
+        efforts=(("none", "low"),),
+        off_variables=(("reasoning_effort", "low"),),
+        open="<|think|>",
+        close="<|end|>",
+        after_open="",
+        before_close="",
+        after_close="",
     ),
     stop_tokens=("<|calls|>",),
     architectures=("solar_open",),

@@ -110,7 +110,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         stop=stop,
         text=request.text,
         include_reasoning=reasoning.include,
-        notes=notes,
+        notes=(*prompt.notes, *notes),
     )
 
 

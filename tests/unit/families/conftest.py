@@ -29,7 +29,7 @@ CHATML = """\
 def _describe(template: str | None, tokenizer: Tokenizer | None = None, **names: str) -> ModelDescription:
     return ModelDescription(
         tokenizer=tokenizer or byte_tokenizer(),
-        architecture="",
+        architecture=names.get("architecture", ""),
         name="",
         chat_template=template,
         context_tokens=0,
@@ -38,7 +38,7 @@ def _describe(template: str | None, tokenizer: Tokenizer | None = None, **names:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def describe() -> Callable[..., ModelDescription]:
     return _describe
 

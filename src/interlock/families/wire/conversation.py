@@ -123,7 +123,7 @@ def with_tool_prompt(
 ) -> list[TemplateMessage]:
     """The conversation for a template that shows no tools: tools in the system message, earlier calls and
     results as text."""
-    out = [_with_written_calls(message, family) for message in messages]
+    out = [with_written_calls(message, family) for message in messages]
     out = _with_written_results(out, prompt, template, seam)
     if not tools:
         return out
@@ -133,7 +133,8 @@ def with_tool_prompt(
     return [{"role": "system", "content": text}, *out]
 
 
-def _with_written_calls(message: TemplateMessage, family: ModelFamily) -> TemplateMessage:
+def with_written_calls(message: TemplateMessage, family: ModelFamily) -> TemplateMessage:
+    """The calls of a message as a part of its text."""
     calls = message.get("tool_calls")
     if not calls:
         return message

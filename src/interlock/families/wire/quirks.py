@@ -20,7 +20,8 @@ class TemplateQuirks:
     """knows_system, knows_developer: a first message of that role reaches the prompt. tools_required: ``tools``
     must be a list, also where there are none. description_required: each tool needs a description.
     arguments_as_text: calls hold their arguments as JSON text. single_calls: a message holds at most one call.
-    thinks: a turn with reasoning in it, or the beginning of one, shows the family's markers."""
+    drops_calls: it shows tools, but leaves out the calls of earlier turns. thinks: a turn with reasoning in it, or the
+    beginning of one, shows the family's markers. switches: the prompt depends on whether thinking is on."""
 
     knows_system: bool
     knows_developer: bool
@@ -28,7 +29,9 @@ class TemplateQuirks:
     description_required: bool
     arguments_as_text: bool
     single_calls: bool
+    drops_calls: bool
     thinks: bool
+    switches: bool
 
 
 def find_quirks(template: ChatTemplate, format_: ReasoningFormat | None) -> TemplateQuirks:
@@ -45,7 +48,10 @@ def find_quirks(template: ChatTemplate, format_: ReasoningFormat | None) -> Temp
         and _renders(template, [_USER], [probe_tool("")]) is not None,
         arguments_as_text=turn is not None and turn.arguments_as_text,
         single_calls=turn is not None and turn.single,
+        drops_calls=turn is None and "tools" in template.source,
         thinks=format_ is not None and _shows_thinking(template, format_, no_tools),
+        switches=format_ is not None
+        and len({_renders(template, [_USER], no_tools, format_.switch(on)) for on in (False, True)}) > 1,
     )
 
 
@@ -64,9 +70,12 @@ def _shows_role(template: ChatTemplate, role: str, tools: Sequence[Mapping[str, 
 
 
 def _renders(
-    template: ChatTemplate, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+    template: ChatTemplate,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]] | None,
+    variables: Mapping[str, Any] | None = None,
 ) -> str | None:
     try:
-        return template.render(messages, tools)
+        return template.render(messages, tools, variables)
     except InterlockError:
         return None

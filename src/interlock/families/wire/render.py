@@ -23,6 +23,7 @@ from interlock.families.wire.conversation import (
     template_messages,
     template_tool,
     with_tool_prompt,
+    with_written_calls,
     without_system,
 )
 from interlock.families.wire.history import check_reserved, native_ids, one_call_a_message
@@ -40,11 +41,13 @@ _DEFAULT_REASONING = ReasoningOptions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderedPrompt:
-    """ids: the prompt's tokens. text: the same as one string, for people. thinking: how the turn begins."""
+    """ids: the prompt's tokens. text: the same as one string, for people. thinking: how the turn begins. notes: what the
+    caller should know."""
 
     ids: tuple[int, ...]
     text: str
     thinking: Thinking
+    notes: tuple[str, ...] = ()
 
 
 class PromptRenderer:
@@ -96,13 +99,15 @@ class PromptRenderer:
                 "invalid_messages", "the conversation holds JSON that is nested too deeply", param="messages"
             ) from None
         thinking = self._thinking(text)
+        if reasoning.enabled is False and thinking == "optional" and self._quirks.switches:
+            thinking = "closed"  # the prompt says so, without the markers
         _check_thinking(reasoning, thinking)
         ids = self._special.encode(text, seam)
         text = text.replace(seam, "")
         bos = self._tokenizer.vocabulary.bos_id
         if bos is not None and ids[:1] != [bos]:
             ids, text = [bos, *ids], self._tokenizer.decode([bos]) + text
-        return RenderedPrompt(ids=tuple(ids), text=text, thinking=thinking)
+        return RenderedPrompt(ids=tuple(ids), text=text, thinking=thinking, notes=self._notes(reasoning))
 
     def _text(
         self, messages: Sequence[Message], tools: Sequence[Tool], variables: Mapping[str, Any], seam: str
@@ -114,6 +119,8 @@ class PromptRenderer:
         if prompt is not None:
             turns = with_tool_prompt(turns, shown, self._family, prompt, self._template, seam)
             shown = []
+        elif quirks.drops_calls:
+            turns = [with_written_calls(turn, self._family) for turn in turns]
         if not quirks.knows_system:
             turns = without_system(turns)
         known_tools = shown if shown or quirks.tools_required else None
@@ -129,13 +136,26 @@ class PromptRenderer:
                 hint or f"{name} is set by the server and cannot be a template variable",
                 param=f"chat_template_kwargs.{name}",
             )
-        variables = dict(template_kwargs)
-        if reasoning.enabled is not None and self._family.reasoning is not None:
-            variables[self._family.reasoning.enabled_kwarg] = reasoning.enabled
+        variables, format_ = dict(template_kwargs), self._family.reasoning
+        if format_ is None:
+            return variables
         if reasoning.effort is not None:
-            name = self._family.reasoning.effort_kwarg if self._family.reasoning else "reasoning_effort"
-            variables.setdefault(name, reasoning.effort)
+            variables.setdefault(format_.effort_kwarg, format_.word_for(reasoning.effort))
+        if reasoning.budget is not None and format_.budget_kwarg:
+            variables.setdefault(format_.budget_kwarg, reasoning.budget)
+        if reasoning.enabled is not None:
+            variables = {**format_.switch(reasoning.enabled), **variables}
         return variables
+
+    def _notes(self, reasoning: ReasoningOptions) -> tuple[str, ...]:
+        """What became of the effort that was asked."""
+        effort, format_ = reasoning.effort, self._family.reasoning
+        if effort is None or effort == "none" or format_ is None:
+            return ()
+        if format_.effort_kwarg not in self._template.source:
+            return ("the model thinks, but it cannot be told how much: reasoning_effort says no more to it",)
+        word = format_.word_for(effort)
+        return () if word == effort else (f"reasoning_effort {effort} is told to the model as {word}",)
 
     def _thinking(self, text: str) -> Thinking:
         format_ = self._family.reasoning

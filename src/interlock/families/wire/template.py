@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -140,6 +140,8 @@ def _tojson(
     sort_keys: bool = False,
 ) -> str:
     """Hugging Face's ``tojson``: the standard library's JSON, without HTML escapes."""
+    if isinstance(value, Iterator):
+        value = list(value)  # of a filter such as map; other interpreters of these templates take it
     seam = context.get(_SEAM)
     item_separator, key_separator = separators or (", " if indent is None else ",", ": ")
     return json_text.dumps(
