@@ -39,10 +39,22 @@ def machine() -> dict[str, Any]:
     }
 
 
-def finish(name: str, results: dict[str, Any]) -> None:
-    """Print the last line: one JSON document."""
+def finish(name: str, results: dict[str, Any], out: Path | None = None) -> None:
+    """Print the last line: one JSON document. out: a file for it too."""
     command = " ".join([Path(sys.executable).name, *sys.argv])
-    print(json.dumps({"benchmark": name, "command": command, "machine": machine(), **results}))
+    document = {"benchmark": name, "command": command, "machine": machine(), **results}
+    print(json.dumps(document))
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def demo_folder() -> Path:
+    """The embedded model as a Hugging Face folder, float32."""
+    sys.path.insert(0, str(ROOT))
+    from scripts import gguf_to_safetensors
+
+    return gguf_to_safetensors.demo_folder()
 
 
 @contextlib.contextmanager

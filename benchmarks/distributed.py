@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from typing import Any
 import httpx
 import jsonschema
 
-from common import ROOT, finish, server
+from common import demo_folder, finish, server
 from serving import measure
 
 _PLAIN = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 50}, "b": {"type": "boolean"}}}
@@ -98,40 +96,24 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3, help="0: validity only")
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--out", type=Path, default=None, help="a file for the JSON document")
     arguments = parser.parse_args()
 
-    from interlock import env
-    from interlock.provision.demo import demo_model
-
-    sys.path.insert(0, str(ROOT))
-    from scripts.gguf_to_safetensors import convert
-
-    model = demo_model(env.cache_dir(), None)
-    with tempfile.TemporaryDirectory() as folder:
-        convert(model, Path(folder))
-        peer = ["benchmarks/peers/vllm_server.py", folder, "--environment", str(arguments.vllm)]
-        # A vLLM keeps the grammar engine of its first structured request, so each side gets its own.
-        with server([*peer, "--backend", "auto"]) as vllm_url:
-            alone = asyncio.run(validity(vllm_url, arguments.seeds))
-            print(f"validity of vLLM alone: {alone}", flush=True)
-        with server(peer) as vllm_url:
-            front = [
-                "-m",
-                "interlock",
-                "serve",
-                "--engine",
-                "vllm",
-                "--url",
-                vllm_url,
-                "--tokenizer",
-                str(model),
-            ]
-            options = ["--served-name", "demo", "--port", "0", "--log-level", "warning"]
-            with server([*front, *options]) as url:
-                results = asyncio.run(in_front({"ours": url, "peer": vllm_url}, arguments))
+    folder = str(demo_folder())
+    peer = ["benchmarks/peers/vllm_server.py", folder, "--environment", str(arguments.vllm)]
+    # A vLLM keeps the grammar engine of its first structured request, so each side gets its own.
+    with server([*peer, "--backend", "auto"]) as vllm_url:
+        alone = asyncio.run(validity(vllm_url, arguments.seeds))
+        print(f"validity of vLLM alone: {alone}", flush=True)
+    with server(peer) as vllm_url:
+        front = ["-m", "interlock", "serve", "--engine", "vllm", "--url", vllm_url, "--tokenizer", folder]
+        options = ["--served-name", "demo", "--port", "0", "--log-level", "warning"]
+        with server([*front, *options]) as url:
+            results = asyncio.run(in_front({"ours": url, "peer": vllm_url}, arguments))
     finish(
         "distributed",
         {"tokens": arguments.tokens, "rounds": arguments.rounds, "validity_vllm": alone, **results},
+        arguments.out,
     )
 
 

@@ -18,8 +18,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock
 
+from interlock import env
 from interlock.errors import InterlockError
+from interlock.provision.demo import demo_model
 from interlock.tokenization.gguf import gguf_tokenizer
 from interlock.tokenization.gguf_reader import TensorPlace, read_metadata, read_tensor_places
 
@@ -58,6 +61,16 @@ def convert(source: Path, target: Path) -> None:
     _write_json(target / "config.json", config)
     _write_json(target / "generation_config.json", {"eos_token_id": config["eos_token_id"]})
     _write_safetensors(target / "model.safetensors", dict(_tensors(source, places, config)))
+
+
+def demo_folder() -> Path:
+    """The embedded model as a folder; made on first use and kept beside the GGUF file."""
+    source = demo_model(env.cache_dir(), None)
+    folder = source.with_name("SmolLM2-135M-Instruct.F32")
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "model.safetensors").is_file():
+            convert(source, folder)
+    return folder
 
 
 def _config(metadata: Mapping[str, Any], *, ties_embeddings: bool) -> dict[str, Any]:

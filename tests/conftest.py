@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from interlock import env
 from interlock.provision import demo
-from scripts.gguf_to_safetensors import convert
+from scripts import gguf_to_safetensors
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -53,13 +52,9 @@ def demo_model() -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo_folder(demo_model: Path) -> Path:
+def demo_folder() -> Path:
     """The embedded model as a Hugging Face folder, float32; made on first use and kept beside the GGUF file."""
-    folder = demo_model.with_name("SmolLM2-135M-Instruct.F32")
-    with FileLock(folder.with_suffix(".lock")):
-        if not (folder / "model.safetensors").is_file():
-            convert(demo_model, folder)
-    return folder
+    return gguf_to_safetensors.demo_folder()
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,9 @@
 """The same 100 requests to Interlock and to a peer: 50 schemas of MaskBench and 50 required calls of the BFCL.
 
-Both servers are asked over chat completions, in alternating rounds, at each concurrency. Every answer is judged by
-python-jsonschema: valid, wrong (it ended by itself and is not what was asked for), cut (the token budget), refused (a 400 before
-the first token) or failed. Tokens and times are of all answers, ratios are taken within a round.
+All are asked in alternating rounds, at each concurrency; servers over chat completions. Every answer is judged by
+python-jsonschema: valid, wrong (it ended by itself and is not what was asked for), cut (the token budget), refused (before
+the first token) or failed. Tokens and times are of all answers, ratios are taken within a round. The requests come again in each
+round, so what is kept between requests (grammars, the cache of prompts) counts from the second one on.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ import statistics
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import ROOT, finish, server
+from common import ROOT, finish
 from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
 from tool_requests import QUESTIONS, tool_of
 
@@ -42,9 +43,17 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
+    """first_s: until something of the answer was there, 0 where nothing came."""
+
     verdict: str
-    tokens: int
-    first_s: float
+    tokens: int = 0
+    first_s: float = 0.0
+
+
+class Contestant(Protocol):
+    def answer(self, asks: list[Ask], concurrency: int) -> list[Judged]:
+        """All of them, ``concurrency`` at a time."""
+        ...
 
 
 def asks(max_tokens: int) -> list[Ask]:
@@ -103,64 +112,104 @@ def _body(text: str, max_tokens: int, **fields: Any) -> dict[str, Any]:
     return {"model": "demo", "messages": [message], "temperature": 0, "max_tokens": max_tokens, **fields}
 
 
-def judge(ask: Ask, answer: Answer) -> str:
-    if answer.finish_reason == "length":
+def judge(ask: Ask, finish_reason: str | None, calls: list[str], text: str) -> str:
+    """calls: names of what was called. text: the arguments of the call, or the answer."""
+    if finish_reason == "length":
         return "cut"
-    if ask.tool and [call["name"] for call in answer.tool_calls] != [ask.tool]:
+    if ask.tool and calls != [ask.tool]:
         return "wrong"
-    text = answer.tool_calls[0]["arguments"] if ask.tool else answer.content
     return "wrong" if validation_error(text, ask.schema) else "valid"
 
 
-def one(client: ChatClient, ask: Ask) -> Judged:
-    answer = Answer()
+class Served:
+    """A server with chat completions."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def answer(self, asks: list[Ask], concurrency: int) -> list[Judged]:
+        with ChatClient(self._url) as client, ThreadPoolExecutor(concurrency) as pool:
+            return list(pool.map(lambda ask: _one(client, ask), asks))
+
+
+def _one(client: ChatClient, ask: Ask) -> Judged:
+    answer, begin, first_s = Answer(), time.perf_counter(), 0.0
     try:
         for _ in client.stream(ask.body, answer):
-            pass
+            first_s = first_s or time.perf_counter() - begin
     except AnswerError as error:
         refused = not answer.chunks and "failed" not in str(error)
-        return Judged("refused" if refused else "failed", answer.completion_tokens, 0.0)
-    return Judged(judge(ask, answer), answer.completion_tokens, answer.first_s)
+        return Judged("refused" if refused else "failed", answer.completion_tokens)
+    text = answer.tool_calls[0]["arguments"] if answer.tool_calls else answer.content
+    verdict = judge(ask, answer.finish_reason, [call["name"] for call in answer.tool_calls], text)
+    return Judged(verdict, answer.completion_tokens, first_s)
 
 
-def burst(url: str, requests: list[Ask], concurrency: int) -> dict[str, Any]:
-    """All requests, ``concurrency`` at a time."""
-    with ChatClient(url) as client, ThreadPoolExecutor(concurrency) as pool:
-        begin = time.perf_counter()
-        judged = list(pool.map(lambda ask: one(client, ask), requests))
-        seconds = time.perf_counter() - begin
+def burst(contestant: Contestant, asks: list[Ask], concurrency: int) -> dict[str, Any]:
+    begin = time.perf_counter()
+    judged = contestant.answer(asks, concurrency)
+    seconds = time.perf_counter() - begin
     firsts = [found.first_s for found in judged if found.first_s]
     kinds = {
-        "schemas": [found for ask, found in zip(requests, judged, strict=True) if not ask.tool],
-        "calls": [found for ask, found in zip(requests, judged, strict=True) if ask.tool],
+        "schemas": [found for ask, found in zip(asks, judged, strict=True) if not ask.tool],
+        "calls": [found for ask, found in zip(asks, judged, strict=True) if ask.tool],
     }
     return {
+        "seconds": round(seconds, 1),
         "tokens_per_s": round(sum(found.tokens for found in judged) / seconds, 1),
         "first_token_ms": round(1000 * statistics.median(firsts), 1) if firsts else None,
         "share": {kind: dict(Counter(found.verdict for found in part)) for kind, part in kinds.items()},
+        "wrong": [at for at, found in enumerate(judged) if found.verdict == "wrong"],
     }
 
 
-def compare(peer: str, commands: dict[str, list[str]], arguments: argparse.Namespace, note: str) -> None:
-    """commands: of Interlock (``interlock``) and of the peer; each prints its URL. Prints a line for each burst and the
-    JSON document at the end. note: what has to be said beside the figures."""
-    requests = asks(arguments.tokens)[:: arguments.every]
+def compare(
+    name: str, contestants: Mapping[str, Contestant], precision: Mapping[str, str], options: argparse.Namespace
+) -> None:
+    """The last contestant is the peer, the others are Interlock. precision: what each computes in. Prints a line for each
+    burst and the JSON document at the end."""
+    asked = asks(options.tokens)[:: options.every]
+    *ours, peer = contestants
     results: dict[str, Any] = {}
-    with ExitStack() as stack:
-        urls = {name: stack.enter_context(server(command)) for name, command in commands.items()}
-        for concurrency in arguments.concurrency:
-            rounds = []
-            for number in range(arguments.rounds):
-                rounds.append({name: burst(url, requests, concurrency) for name, url in urls.items()})
-                print(f"{concurrency} at once, round {number}: {rounds[-1]}", flush=True)
-            results[str(concurrency)] = {
-                **{name: [round_[name] for round_ in rounds] for name in urls},
-                "tokens_per_s_ratio": round(
-                    statistics.median(r["interlock"]["tokens_per_s"] / r[peer]["tokens_per_s"] for r in rounds),
-                    3,
-                ),
-            }
-    finish(f"compare_{peer}", {"note": note, "requests": len(requests), "by_concurrency": results})
+    for contestant in contestants.values():
+        contestant.answer(asked[:1], 1)  # what only a first request does
+    for concurrency in options.concurrency:
+        rounds: list[dict[str, Any]] = []
+        for number in range(options.rounds):
+            rounds.append({})
+            for who, contestant in contestants.items():
+                rounds[-1][who] = burst(contestant, asked, concurrency)
+                print(f"{concurrency} at once, round {number}, {who}: {rounds[-1][who]}", flush=True)
+        results[str(concurrency)] = {
+            "rounds": rounds,
+            "tokens_per_s_over_peer": {
+                who: round(
+                    statistics.median(r[who]["tokens_per_s"] / r[peer]["tokens_per_s"] for r in rounds), 3
+                )
+                for who in ours
+            },
+        }
+    finish(
+        f"compare_{name}",
+        {
+            "peer": peer,
+            "precision": dict(precision),
+            "requests": len(asked),
+            "tokens": options.tokens,
+            "threads": options.threads,
+            "by_concurrency": results,
+        },
+        options.out,
+    )
+
+
+def ours(model: str, options: argparse.Namespace) -> list[str]:
+    """The command that serves ``model`` with a worker of our own."""
+    return [
+        *("-m", "interlock", "serve", model, "--served-name", "demo", "--port", "0", "--log-level", "warning"),
+        *("--threads", str(options.threads), "--slots", str(max(options.concurrency))),
+        *("--context-tokens", str(options.context)),
+    ]
 
 
 def parser(doc: str) -> argparse.ArgumentParser:
@@ -173,4 +222,5 @@ def parser(doc: str) -> argparse.ArgumentParser:
     made.add_argument("--every", type=int, default=1, help="only every n-th request, for a quick look")
     made.add_argument("--threads", type=int, default=2)
     made.add_argument("--context", type=int, default=2048)
+    made.add_argument("--out", type=Path, default=None, help="a file for the JSON document; see report.py")
     return made

@@ -1,40 +1,35 @@
-"""Interlock with its own worker beside vLLM on a CPU. The weights are the same numbers, but vLLM computes in float32 and
-llama.cpp in Q8_0: tokens per second are no comparison of the servers.
+"""Interlock with workers of its own beside vLLM on a CPU. vLLM and the torch runner (where torch is installed) compute in
+float32, llama.cpp in Q8_0 of the same weights: its tokens per second are no comparison with vLLM.
 
     python benchmarks/compare/vllm.py --vllm ~/.cache/interlock/vllm
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
+import importlib.util
+from contextlib import ExitStack
 from pathlib import Path
 
-from harness import ROOT, compare, parser
+from harness import Served, compare, ours, parser
 
+from common import demo_folder, server
 from interlock import env
 from interlock.provision.demo import demo_model
 
-sys.path.insert(0, str(ROOT))
-
-from scripts.gguf_to_safetensors import convert
-
 
 def main() -> None:
-    options = parser(__doc__ or "")
-    options.add_argument("--vllm", type=Path, required=True, help="environment with vLLM")
-    arguments = options.parse_args()
-    model = demo_model(env.cache_dir(), None)
-    with tempfile.TemporaryDirectory() as folder:
-        convert(model, Path(folder))
-        slots = ["--threads", str(arguments.threads), "--slots", str(max(arguments.concurrency))]
-        ours = ["-m", "interlock", "serve", str(model), "--served-name", "demo", "--port", "0"]
-        peer = ["benchmarks/peers/vllm_server.py", folder, "--environment", str(arguments.vllm)]
-        commands = {
-            "interlock": [*ours, *slots, "--context-tokens", str(arguments.context), "--log-level", "warning"],
-            "vllm": [*peer, "--context", str(arguments.context)],
-        }
-        compare("vllm", commands, arguments, "vLLM in float32, Interlock in Q8_0: speed is not compared")
+    parsing = parser(__doc__ or "")
+    parsing.add_argument("--vllm", type=Path, required=True, help="environment with vLLM")
+    options = parsing.parse_args()
+    folder = str(demo_folder())
+    commands = {"interlock, torch": ours(folder, options)} if importlib.util.find_spec("torch") else {}
+    commands["interlock, llama.cpp"] = ours(str(demo_model(env.cache_dir(), None)), options)
+    peer = ["benchmarks/peers/vllm_server.py", folder, "--environment", str(options.vllm)]
+    commands["vllm"] = [*peer, "--context", str(options.context), "--threads", str(options.threads)]
+    precision = {name: "Q8_0" if "llama.cpp" in name else "float32" for name in commands}
+    with ExitStack() as stack:
+        urls = {name: stack.enter_context(server(command)) for name, command in commands.items()}
+        compare("vllm", {name: Served(url) for name, url in urls.items()}, precision, options)
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ _ARGUMENTS = (
 
 
 class VllmServer:
-    """environment: the folder that scripts/vllm_environment.sh made. model: a Hugging Face folder. log: where its output goes."""
+    """environment: the folder that scripts/vllm_environment.sh made. model: a Hugging Face folder. threads: on the first
+    cores. log: where its output goes."""
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class VllmServer:
         *,
         context_tokens: int = 2048,
         backend: str = "guidance",
+        threads: int = 1,
         log: Path | None = None,
     ) -> None:
         self._environment = environment
@@ -47,6 +49,7 @@ class VllmServer:
             *("--structured-outputs-config", json.dumps({"backend": backend})),
             *(*_ARGUMENTS, "--max-model-len", str(context_tokens), "--port", str(_free_port())),
         ]
+        self._cores = f"0-{threads - 1}" if threads > 1 else "0"
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self.url = f"http://127.0.0.1:{self._command[-1]}"
@@ -91,7 +94,7 @@ class VllmServer:
         return {
             **{key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
             "LD_PRELOAD": str(unpacked[0]) if unpacked else "libtcmalloc_minimal.so.4",
-            "VLLM_CPU_OMP_THREADS_BIND": "0",
+            "VLLM_CPU_OMP_THREADS_BIND": self._cores,
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_NO_USAGE_STATS": "1",
             "HF_HUB_OFFLINE": "1",
@@ -111,9 +114,14 @@ def main() -> None:
     parser.add_argument("--environment", type=Path, required=True)
     parser.add_argument("--context", type=int, default=2048)
     parser.add_argument("--backend", default="guidance")
+    parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     server = VllmServer(
-        arguments.environment, arguments.model, context_tokens=arguments.context, backend=arguments.backend
+        arguments.environment,
+        arguments.model,
+        context_tokens=arguments.context,
+        backend=arguments.backend,
+        threads=arguments.threads,
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with server:
