@@ -53,7 +53,8 @@ VLLM ?= $(HOME)/.cache/interlock/vllm
 
 test-vllm: $(VENV)/.installed-dev
 	scripts/vllm_environment.sh "$(VLLM)"
-	INTERLOCK_TEST_VLLM="$(VLLM)" $(BIN)/python -m pytest tests/vllm --durations 5
+	INTERLOCK_TEST_VLLM="$(VLLM)" $(BIN)/python -m pytest --engine vllm --durations 5 tests/contract/test_engine.py \
+	  tests/clients/test_real_model.py tests/clients/test_real_surfaces.py tests/clients/test_frameworks.py tests/vllm
 
 dist: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling

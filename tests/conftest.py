@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.peers.vllm_server import VllmServer
 from interlock import env
 from interlock.provision import demo
 from scripts import gguf_to_safetensors
@@ -16,12 +18,24 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engine",
+        default="local",
+        choices=["local", "vllm"],
+        help="what runs the embedded model in tests/clients and tests/contract/test_engine.py; make test-vllm",
+    )
     parser.addoption("--torch-device", default="cpu", help="device of the torch runner's tests")
     parser.addoption(
         "--full-product",
         action="store_true",
         help="tests/equivalence/test_cross_product.py: all combinations instead of all pairs",
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("local_engine")
+    if marker is not None and item.config.getoption("--engine") != "local":
+        pytest.skip(f"the engine vllm refuses it: {marker.args[0]}")
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +69,17 @@ def demo_model() -> Path:
 def demo_folder() -> Path:
     """The embedded model as a Hugging Face folder, float32; made on first use and kept beside the GGUF file."""
     return gguf_to_safetensors.demo_folder()
+
+
+@pytest.fixture(scope="session")
+def vllm(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
+    """A real vLLM on the embedded model. The environment is made by `make test-vllm`, which also says where it is."""
+    environment = os.environ.get("INTERLOCK_TEST_VLLM")
+    if environment is None:
+        pytest.skip("no environment with vLLM (INTERLOCK_TEST_VLLM); make test-vllm makes one")
+    log = tmp_path_factory.mktemp("vllm") / "log.txt"
+    with VllmServer(Path(environment), demo_folder, log=log) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

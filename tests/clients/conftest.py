@@ -9,7 +9,8 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -18,7 +19,8 @@ import uvicorn
 
 from interlock.api.app import build_app
 from interlock.api.scripted import ScriptedAdmin, ScriptedService
-from interlock.config import HttpConfig
+from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig, VllmConfig
+from interlock.launch import BackgroundServer
 from interlock.metrics import Metrics
 
 KEY = "test-key"
@@ -90,6 +92,38 @@ def scripted() -> Iterator[Scripted]:
     )
     with serve(app) as url:
         yield Scripted(service, url)
+
+
+DemoServer = Callable[..., AbstractContextManager[str]]
+
+
+@pytest.fixture(scope="module")
+def demo_server(request: pytest.FixtureRequest, demo_model: Path) -> DemoServer:
+    """``with demo_server(slots=4, context_tokens=1024) as url``: the whole server on the embedded model, run by the engine
+    that ``--engine`` names."""
+    vllm = None
+    if request.config.getoption("--engine") == "vllm":
+        vllm = VllmConfig(urls=(request.getfixturevalue("vllm").url,), tokenizer=demo_model)
+
+    @contextmanager
+    def serving(*, slots: int, context_tokens: int) -> Iterator[str]:
+        server = BackgroundServer(
+            ServerConfig(
+                served_name="demo",
+                engine=EngineConfig(
+                    model=demo_model,
+                    slots=slots,
+                    context_tokens=context_tokens,
+                    llama_cpp=LlamaCppConfig(threads=1),
+                ),
+                http=HttpConfig(port=0, drain_s=1),
+                vllm=vllm,
+            )
+        )
+        yield server.start()
+        server.stop()
+
+    return serving
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
-from pathlib import Path
 from typing import Any, Literal
 
 import pydantic
 import pytest
-
-from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
-from interlock.launch import BackgroundServer
 
 pytestmark = [
     pytest.mark.model,
@@ -49,18 +45,9 @@ def get_weather(city: Literal["Paris", "Oslo"], unit: Literal["celsius", "fahren
 
 
 @pytest.fixture(scope="module")
-def url(demo_model: Path) -> Iterator[str]:
-    server = BackgroundServer(
-        ServerConfig(
-            served_name=MODEL,
-            engine=EngineConfig(
-                model=demo_model, slots=4, context_tokens=2048, llama_cpp=LlamaCppConfig(threads=1)
-            ),
-            http=HttpConfig(port=0, drain_s=1),
-        )
-    )
-    yield server.start()
-    server.stop()
+def url(demo_server: Any) -> Iterator[str]:
+    with demo_server(slots=4, context_tokens=2048) as url:
+        yield url
 
 
 class TestLangChain:

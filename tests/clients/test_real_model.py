@@ -16,8 +16,6 @@ import openai
 import pydantic
 import pytest
 
-from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
-from interlock.launch import BackgroundServer
 from interlock.tokenization.load import describe
 
 pytestmark = pytest.mark.model
@@ -46,18 +44,9 @@ STALL_S = 4  # far above the time of a token on any machine, far below what a st
 
 
 @pytest.fixture(scope="module")
-def url(demo_model: Path) -> Iterator[str]:
-    server = BackgroundServer(
-        ServerConfig(
-            served_name="demo",
-            engine=EngineConfig(
-                model=demo_model, slots=12, context_tokens=1024, llama_cpp=LlamaCppConfig(threads=1)
-            ),
-            http=HttpConfig(port=0, drain_s=1),
-        )
-    )
-    yield server.start()
-    server.stop()
+def url(demo_server: Any) -> Iterator[str]:
+    with demo_server(slots=12, context_tokens=1024) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +184,7 @@ def test_each_kind_of_structured_output(ai: openai.OpenAI, fields: Any, pattern:
     assert re.fullmatch(pattern, text)
 
 
+@pytest.mark.local_engine("uniqueItems over open items needs a guard")
 def test_items_that_must_differ_do(url: str) -> None:
     fruit = {"type": "object", "properties": {"kind": {"enum": ["apple", "pear"]}, "ripe": {"type": "boolean"}}}
     items = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -14,9 +13,6 @@ import jsonschema
 import ollama
 import openai
 import pytest
-
-from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig
-from interlock.launch import BackgroundServer
 
 pytestmark = pytest.mark.model
 
@@ -49,17 +45,9 @@ MODEL = "demo"
 
 
 @pytest.fixture(scope="module")
-def url(demo_model: Path) -> Iterator[str]:
-    config = ServerConfig(
-        served_name=MODEL,
-        engine=EngineConfig(
-            model=demo_model, slots=6, context_tokens=2048, llama_cpp=LlamaCppConfig(threads=1)
-        ),
-        http=HttpConfig(port=0, drain_s=1),
-    )
-    server = BackgroundServer(config)
-    yield server.start()
-    server.stop()
+def url(demo_server: Any) -> Iterator[str]:
+    with demo_server(slots=6, context_tokens=2048) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +243,7 @@ def test_an_agent_of_five_turns_over_responses_with_tools_added_on_the_way(ai: o
 # Completions, several answers, scores
 
 
+@pytest.mark.local_engine("scores under a constraint are the model's own there")
 def test_completions_held_to_a_regex_with_scores(ai: openai.OpenAI) -> None:
     answer = ai.completions.create(
         model=MODEL,
@@ -284,6 +273,7 @@ def test_token_ids_are_the_text_that_they_spell(ai: openai.OpenAI, url: str) -> 
     assert texts.pop().startswith("Once upon a time")
 
 
+@pytest.mark.local_engine("scores under a constraint are the model's own there")
 def test_several_chat_answers_with_scores(ai: openai.OpenAI) -> None:
     fields: Any = {
         "model": MODEL,

@@ -1,14 +1,13 @@
-"""A whole server in front of a real vLLM, driven by official clients: what is asked for is what comes."""
+"""A whole server in front of a real vLLM: what is particular to it. The suites of tests/clients run over it with
+``--engine vllm``."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anthropic
-import jsonschema
+import httpx
 import openai
 import pytest
 
@@ -16,14 +15,9 @@ from benchmarks.peers.vllm_server import VllmServer
 from interlock.config import EngineConfig, HttpConfig, ServerConfig, VllmConfig
 from interlock.launch import BackgroundServer
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"city": {"type": "string", "maxLength": 12}, "unit": {"enum": ["celsius", "fahrenheit"]}},
-    "required": ["city", "unit"],
-}
-TOOL: Any = {"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}
 USER: Any = [{"role": "user", "content": "What is the weather in Oslo?"}]
 UNIQUE = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+ENFORCED_BY = {"masks": "vllm", "tokens": "interlock", "guards": None}
 
 
 @pytest.fixture(scope="module")
@@ -51,37 +45,6 @@ def chat(ai: openai.OpenAI, **fields: Any) -> Any:
     return ai.chat.completions.create(model="demo", messages=USER, **settings)
 
 
-def test_free_text_is_the_same_streamed_and_whole(ai: openai.OpenAI):
-    whole = chat(ai, max_tokens=12)
-    chunks = list(chat(ai, max_tokens=12, stream=True, stream_options={"include_usage": True}))
-    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-    assert text == whole.choices[0].message.content
-    assert chunks[-1].usage == whole.usage
-    assert whole.choices[0].finish_reason == "length"
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_required_call_is_one(ai: openai.OpenAI, stream: bool):
-    answer = chat(ai, tools=[TOOL], tool_choice="required", parallel_tool_calls=False, stream=stream)
-    if stream:
-        deltas = [chunk.choices[0].delta.tool_calls or [] for chunk in answer if chunk.choices]
-        arguments = "".join(call.function.arguments or "" for calls in deltas for call in calls)
-    else:
-        (call,) = answer.choices[0].message.tool_calls
-        assert call.function.name == "get_weather"
-        assert answer.choices[0].finish_reason == "tool_calls"
-        arguments = call.function.arguments
-    jsonschema.validate(json.loads(arguments), SCHEMA)
-
-
-def test_a_schema_holds_at_any_temperature(ai: openai.OpenAI):
-    format_ = {"type": "json_schema", "json_schema": {"name": "w", "schema": SCHEMA}}
-    answers = chat(ai, response_format=format_, temperature=1.5, seed=3, n=3)
-    for choice in answers.choices:
-        assert choice.finish_reason == "stop"
-        jsonschema.validate(json.loads(choice.message.content), SCHEMA)
-
-
 def test_what_cannot_be_held_is_refused_by_its_place(ai: openai.OpenAI):
     format_ = {"type": "json_schema", "json_schema": {"name": "w", "schema": UNIQUE}}
     with pytest.raises(openai.BadRequestError) as refused:
@@ -92,6 +55,19 @@ def test_what_cannot_be_held_is_refused_by_its_place(ai: openai.OpenAI):
         chat(ai, extra_body={"priority": 1})
 
 
+def test_answers_and_checks_say_who_enforces(ai: openai.OpenAI, url: str):
+    held = chat(ai, extra_body={"structured_outputs": {"choice": ["yes", "no"]}})
+    assert held.interlock["enforced_by"] == ENFORCED_BY
+    assert "enforced_by" not in (getattr(chat(ai, max_tokens=2), "interlock", None) or {})
+    checked = httpx.post(
+        f"{url}/v1/check", json={"schema": UNIQUE, "interlock": {"schema_mode": "relaxed"}}
+    ).json()
+    assert (checked["ok"], checked["enforced_by"]) == (True, ENFORCED_BY)
+    assert [row["state"] for row in checked["schemas"][0]["report"] if row["keyword"] == "uniqueItems"] == [
+        "relaxed"
+    ]
+
+
 def test_stop_strings_and_scores(ai: openai.OpenAI):
     whole = chat(ai, max_tokens=12).choices[0].message.content
     word = whole.split()[2]
@@ -100,24 +76,3 @@ def test_stop_strings_and_scores(ai: openai.OpenAI):
     assert cut.choices[0].finish_reason == "stop"
     scored = chat(ai, max_tokens=4, logprobs=True, top_logprobs=2)
     assert len(scored.choices[0].logprobs.content) == 4
-
-
-def test_the_other_dialects(url: str, ai: openai.OpenAI):
-    response = ai.responses.create(
-        model="demo",
-        input="Weather?",
-        max_output_tokens=80,
-        text={"format": {"type": "json_schema", "name": "w", "schema": SCHEMA}},
-    )
-    jsonschema.validate(json.loads(response.output_text), SCHEMA)
-    with anthropic.Anthropic(base_url=url, api_key="none", max_retries=0, timeout=120) as claude:
-        message = claude.messages.create(
-            model="demo",
-            max_tokens=80,
-            messages=USER,
-            tools=[{"name": "get_weather", "input_schema": SCHEMA}],
-            tool_choice={"type": "any", "disable_parallel_tool_use": True},
-        )
-    (block,) = message.content
-    assert block.type == "tool_use"
-    jsonschema.validate(block.input, SCHEMA)

@@ -1,4 +1,5 @@
-"""The engine's contract over a real vLLM, and what happens when that is killed while it answers."""
+"""What only a real vLLM shows, beside the contract of engines (``--engine vllm tests/contract/test_engine.py``), and what happens
+when it is killed while it answers."""
 
 from __future__ import annotations
 
@@ -30,7 +31,6 @@ from interlock.core.constraint import (
 from interlock.core.engine import EngineOutput, EngineRequest, ThinkingBudget
 from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
-from interlock.errors import InterlockError
 from interlock.remote.vllm import VllmEngine
 from interlock.tokenization.load import describe
 
@@ -93,21 +93,6 @@ def running(vllm: VllmServer) -> float:
     return sum(float(line.split()[-1]) for line in lines if line.startswith("vllm:num_requests_running{"))
 
 
-async def test_the_budget_ends_an_answer_and_an_id_can_be_used_again(engine: VllmEngine, tokenizer: Tokenizer):
-    first, second = [await collect(engine, request(tokenizer)) for _ in range(2)]
-    assert len(ids(first)) == 12
-    assert ids(first) == ids(second)
-    assert first[-1].finish_reason == "length"
-    assert {output.num_prompt_tokens for output in first} == {len(request(tokenizer).prompt_ids)}
-
-
-async def test_requests_run_side_by_side(engine: VllmEngine, tokenizer: Tokenizer):
-    about = ["Paris", "dogs", "the sea"]
-    alone = [ids(await collect(engine, request(tokenizer, one))) for one in about]
-    together = await asyncio.gather(*(collect(engine, request(tokenizer, one)) for one in about))
-    assert [ids(outputs) for outputs in together] == alone
-
-
 async def test_constrained_answers_end_where_they_may(engine: VllmEngine, tokenizer: Tokenizer):
     for node, good in (
         (Choice(("left", "right hand")), {"left", "right hand"}),
@@ -137,12 +122,6 @@ async def test_schemas_that_vllm_weakens_hold(engine: VllmEngine, tokenizer: Tok
         )
         if outputs[-1].finish_reason == "stop":
             jsonschema.validate(json.loads(tokenizer.decode(ids(outputs))), schema)
-
-
-async def test_a_bad_grammar_is_refused_before_anything_is_generated(engine: VllmEngine):
-    with pytest.raises(InterlockError) as refused:
-        await engine.prepare(LoweredConstraint(provider="llguidance", grammar="start: nothing", key="bad"))
-    assert refused.value.code == "invalid_grammar"
 
 
 async def test_an_abort_and_a_closed_stream_free_vllm(
@@ -178,18 +157,6 @@ async def test_scores_are_the_models(engine: VllmEngine, tokenizer: Tokenizer):
     scores = [score for output in outputs for score in output.logprobs]
     assert [score.token_id for score in scores] == ids(outputs)
     assert all(score.top[0][0] == score.token_id and len(score.top) == 2 for score in scores)
-
-
-async def test_a_stop_drains_or_ends_what_runs(engine: VllmEngine, tokenizer: Tokenizer):
-    stream = engine.generate(request(tokenizer))
-    outputs = [await anext(stream)]
-    stopping = asyncio.create_task(engine.stop(drain_s=LIMIT_S))
-    outputs += [output async for output in stream]
-    await stopping
-    assert len(ids(outputs)) == 12
-    refused = await collect(engine, request(tokenizer))
-    assert refused[-1].failure is not None
-    assert refused[-1].failure.code == "shutting_down"
 
 
 async def test_vllm_is_killed_in_mid_stream_and_comes_back(

@@ -8,6 +8,7 @@ from typing import Any
 
 from interlock.api.context import Generation
 from interlock.api.errors import problem_object
+from interlock.core.engine import Enforcement
 from interlock.core.events import (
     Event,
     ScoredToken,
@@ -48,13 +49,15 @@ def report(
 
     notes: how the request was read. tools: that calls were held to the grammar, and by which rule.
     logprobs: which distribution log probabilities are of, where there are any. unenforced: keywords of relaxed schemas
-    that were left out. For the others see ``remarks``.
+    that were left out. enforced_by: see ``Enforcement``, where it is not Interlock alone. For the others see ``remarks``.
     """
     out: dict[str, Any] = {}
     if generation.notes:
         out["notes"] = list(generation.notes)
     if generation.tools.constrained:
         out["tools"] = {"constrained": True, "reason": generation.tools.constrained_reason}
+    if generation.enforcement not in (None, Enforcement()):
+        out["enforced_by"] = asdict(generation.enforcement)
     if generation.logprobs is not None:
         out["logprobs"] = generation.logprobs
     if validity is not None:

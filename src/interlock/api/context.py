@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from interlock.config import HttpConfig
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
-from interlock.core.engine import EnginePhase, EngineStats
+from interlock.core.engine import Enforcement, EnginePhase, EngineStats
 from interlock.core.events import Event
 from interlock.core.request import GenerateRequest
 from interlock.core.sampling import LogprobsOf
@@ -36,6 +36,11 @@ class Generation(Protocol):
     @property
     def unenforced(self) -> tuple[Problem, ...]:
         """What of relaxed schemas is left out."""
+        ...
+
+    @property
+    def enforcement(self) -> Enforcement | None:
+        """Who holds the answer to its constraint, if it has one."""
         ...
 
     @property

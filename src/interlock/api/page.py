@@ -25,11 +25,12 @@ two. The same as an OpenAPI document: `GET /openapi.json`.
 - `null` is the same as absent. Keys are sent as `Authorization: Bearer KEY` or `x-api-key: KEY`. Errors have the shape
   that clients of the path read; `errors.md` lists them.
 - Interlock's own remarks on an answer are in its object `interlock`: `notes`, `tools` (that calls were held to the
-  grammar, and why), `incomplete_tool_calls`; with `interlock: {"schema_mode": "relaxed"}` also `unenforced`, `valid` and
+  grammar, and why), `incomplete_tool_calls`, `enforced_by` (who makes masks, checks tokens and has guards, where that is
+  another engine too: `distributed.md`); with `interlock: {"schema_mode": "relaxed"}` also `unenforced`, `valid` and
   `valid_tool_calls` (see `json-schema.md`). In a stream it is in the last event.
 - `/v1/check` takes `schema`, short for a `response_format` with it, `instances` to look for in the language of the
   answer, and `documents` (URI to schema) that references may name. Its answer has the report of `interlock check` for
-  each schema in `schemas`.
+  each schema in `schemas`, and in `enforced_by` who would make masks, check tokens and have guards.
 - Custom tools of `/v1/responses`: a grammar is enforced inside the native call, as the `pattern` of a string. Syntax `regex`
   is read as ECMAScript's. Syntax `lark`: rules, terminals, `%import common`, `%ignore`; every derivation counts (no lexer
   that prefers long terminals), and `.` is all but a line feed. A Lark grammar that nests (a rule leads back to itself in the

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
-from interlock.core.engine import EnginePhase, EngineRequest, EngineStats
+from interlock.core.engine import Enforcement, EnginePhase, EngineRequest, EngineStats
 from interlock.core.events import (
     Event,
     Finished,
@@ -68,6 +68,7 @@ class ScriptedGeneration:
         self.tools = service.tools
         self.notes = service.notes
         self.unenforced = service.unenforced
+        self.enforcement = service.enforcement
         self._on_close = service.on_close
         self.num_prompt_tokens = USAGE.prompt_tokens
         self.timings = TIMINGS
@@ -111,6 +112,7 @@ class ScriptedService:
         self.tools = tools or ToolContext()
         self.notes = notes
         self.unenforced: tuple[Problem, ...] = ()
+        self.enforcement: Enforcement | None = None
         self.reported: list[tuple[JsonValue, tuple[str, ...], dict[str, str]]] = []
         self.spec: ConstraintSpec | None = None
         self.refusal: InterlockError | None = None  # what ``check`` raises
@@ -153,6 +155,7 @@ class ScriptedService:
             text=request.text,
             include_reasoning=True,
             notes=self.notes,
+            enforcement=self.enforcement or Enforcement(),
         )
 
     async def check(self, spec: ConstraintSpec, model: str, documents: Mapping[str, str]) -> LoweredConstraint:

@@ -142,6 +142,24 @@ class EngineStats:
     restarts: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enforcement:
+    """Who holds a constrained answer to its constraint. masks: forbids tokens before one is chosen. tokens: checks those
+    that were chosen. guards: holds what no grammar can say; ``None``: nobody, so keywords that need one are refused."""
+
+    masks: str = "interlock"
+    tokens: str = "interlock"
+    guards: str | None = "interlock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineTraits:
+    """continues_constraints: it can go on in the middle of a constraint; where not, it needs ``ThinkingBudget.rest``."""
+
+    continues_constraints: bool = True
+    enforcement: Enforcement = Enforcement()
+
+
 class Engine(Protocol):
     """Something that turns prompt ids into output ids under a constraint.
 
@@ -159,8 +177,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def continues_constraints(self) -> bool:
-        """It can go on in the middle of a constraint; where not, it needs ``ThinkingBudget.rest``."""
+    def traits(self) -> EngineTraits:
+        """What is particular to this kind of engine."""
         ...
 
     def check(self, request: EngineRequest) -> None:

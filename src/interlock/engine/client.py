@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from interlock import log
 from interlock.config import EngineConfig
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import EngineOutput, EnginePhase, EngineRequest, EngineStats
+from interlock.core.engine import EngineOutput, EnginePhase, EngineRequest, EngineStats, EngineTraits
 from interlock.engine.ipc.messages import (
     Abort,
     ClientMessage,
@@ -90,8 +90,8 @@ class LocalEngine:
         return None if self._worker is None else self._worker.pid
 
     @property
-    def continues_constraints(self) -> bool:
-        return True
+    def traits(self) -> EngineTraits:
+        return EngineTraits()
 
     def check(self, request: EngineRequest) -> None:
         """There is nothing that it cannot do."""

@@ -8,7 +8,14 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import suppress
 
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import EngineFailure, EngineOutput, EnginePhase, EngineRequest, EngineStats
+from interlock.core.engine import (
+    EngineFailure,
+    EngineOutput,
+    EnginePhase,
+    EngineRequest,
+    EngineStats,
+    EngineTraits,
+)
 from interlock.errors import InterlockError
 
 ScriptItem = int | EngineOutput | InterlockError
@@ -57,8 +64,8 @@ class ScriptedEngine:
         return self._context_tokens
 
     @property
-    def continues_constraints(self) -> bool:
-        return True
+    def traits(self) -> EngineTraits:
+        return EngineTraits()
 
     def check(self, request: EngineRequest) -> None:
         """There is nothing that it cannot do."""

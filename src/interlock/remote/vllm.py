@@ -15,7 +15,14 @@ from dataclasses import replace
 from interlock import log
 from interlock.config import VllmConfig
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import EngineOutput, EnginePhase, EngineRequest, EngineStats
+from interlock.core.engine import (
+    Enforcement,
+    EngineOutput,
+    EnginePhase,
+    EngineRequest,
+    EngineStats,
+    EngineTraits,
+)
 from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
@@ -64,8 +71,9 @@ class VllmEngine:
         return self._max_context_tokens
 
     @property
-    def continues_constraints(self) -> bool:
-        return False
+    def traits(self) -> EngineTraits:
+        enforcement = Enforcement(masks="vllm", tokens="interlock", guards=None)
+        return EngineTraits(continues_constraints=False, enforcement=enforcement)
 
     async def start(self) -> None:
         self._enter("loading_model")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlock.config import GenerationDefaults
+from interlock.core.engine import EngineTraits
 from interlock.core.tokenizer import Tokenizer
 from interlock.families.base import ModelFamily
 from interlock.families.wire.render import PromptRenderer
@@ -12,8 +13,7 @@ from interlock.families.wire.render import PromptRenderer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProfile:
-    """context_tokens: most tokens of prompt plus output. longest_token: bytes of the longest token.
-    continues_constraints: of its engine."""
+    """context_tokens: most tokens of prompt plus output. longest_token: bytes of the longest token."""
 
     family: ModelFamily
     tokenizer: Tokenizer
@@ -21,4 +21,4 @@ class ModelProfile:
     defaults: GenerationDefaults
     context_tokens: int
     longest_token: int
-    continues_constraints: bool = True
+    engine: EngineTraits = EngineTraits()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from interlock.core.constraint import ConstraintSpec
-from interlock.core.engine import EngineRequest
+from interlock.core.engine import Enforcement, EngineRequest
 from interlock.core.output_format import OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest, TextOptions
 from interlock.core.tools import ToolContext
@@ -38,6 +38,7 @@ class Resolved:
     answer). spec_after_thinking: where the engine needs ``ThinkingBudget.rest``, what that is lowered from.
     bound: the whole answer is held to ``spec``, none of it is free text. thinking: where the prompt leaves off.
     parser_mode: whether calls in the text are read, taken out unread, or left alone. notes: what the caller should know.
+    enforcement: who holds the answer to ``spec``.
     """
 
     engine_request: EngineRequest
@@ -51,6 +52,7 @@ class Resolved:
     text: TextOptions
     include_reasoning: bool
     notes: tuple[str, ...]
+    enforcement: Enforcement = Enforcement()
     raw: bool = False
     spec_after_thinking: ConstraintSpec | None = None
 
@@ -97,7 +99,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         max_tokens=engine_request.max_tokens,
         cap=defaults.max_thinking_tokens,
     )
-    needs_rest = budget is not None and not model.continues_constraints
+    needs_rest = budget is not None and not model.engine.continues_constraints
     return Resolved(
         engine_request=replace(engine_request, thinking=budget, report_accepting=bound and bool(stop)),
         spec=spec,
@@ -111,6 +113,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         text=request.text,
         include_reasoning=reasoning.include,
         notes=(*prompt.notes, *notes),
+        enforcement=model.engine.enforcement,
     )
 
 
@@ -134,6 +137,7 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
         text=request.text,
         include_reasoning=False,
         notes=(),
+        enforcement=model.engine.enforcement,
         raw=True,
     )
 

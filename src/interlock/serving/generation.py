@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Self, cast
 
 from interlock import log
-from interlock.core.engine import Engine, EngineOutput, EngineRequest
+from interlock.core.engine import Enforcement, Engine, EngineOutput, EngineRequest
 from interlock.core.events import Event, Finished
 from interlock.core.timings import RequestTimings, describe
 from interlock.core.tools import ToolContext
@@ -42,7 +42,7 @@ class Generation:
     The engine starts at the first read. Everything is freed when the last event has been made, at
     ``aclose``, or when the object is dropped. compile_s, cache_hit: see ``RequestTimings``. with_timings: say them
     at the end. model, constraint_kind: for ``LiveRequest``. notes: what the caller should know about how the request was
-    read. unenforced: what of its schemas is left out. relaxed: has the answer validated at its end.
+    read. unenforced: what of its schemas is left out. enforcement: who holds it to its constraint, if it has one. relaxed: has the answer validated at its end.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class Generation:
         tools: ToolContext,
         notes: tuple[str, ...] = (),
         unenforced: tuple[Problem, ...] = (),
+        enforcement: Enforcement | None = None,
         relaxed: RelaxedAnswer | None = None,
         model: str = "",
         constraint_kind: str = "",
@@ -70,6 +71,7 @@ class Generation:
         self.tools = tools
         self.notes = notes
         self.unenforced = unenforced
+        self.enforcement = enforcement
         self._relaxed = relaxed
         self._model = model
         self._constraint_kind = constraint_kind

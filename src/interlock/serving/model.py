@@ -69,5 +69,5 @@ class ServedModel:
             defaults=self.defaults,
             context_tokens=self.engine.max_context_tokens,
             longest_token=self.longest_token,
-            continues_constraints=self.engine.continues_constraints,
+            engine=self.engine.traits,
         )

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import cast
 
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import Engine, EngineOutput, EnginePhase, EngineRequest, EngineStats
+from interlock.core.engine import Engine, EngineOutput, EnginePhase, EngineRequest, EngineStats, EngineTraits
 from interlock.errors import InterlockError
 
 
@@ -29,8 +29,8 @@ class ReloadableEngine:
         return self._max_context_tokens
 
     @property
-    def continues_constraints(self) -> bool:
-        return self._engine is None or self._engine.continues_constraints
+    def traits(self) -> EngineTraits:
+        return EngineTraits() if self._engine is None else self._engine.traits
 
     def check(self, request: EngineRequest) -> None:
         self._loaded().check(request)

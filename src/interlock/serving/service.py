@@ -79,6 +79,7 @@ class GenerationService:
                 tools=resolved.tools,
                 notes=self._notes(resolved, constraint),
                 unenforced=() if constraint is None else constraint.unenforced,
+                enforcement=None if constraint is None else resolved.enforcement,
                 relaxed=self._relaxed(resolved.spec),
                 model=request.model,
                 constraint_kind="" if constraint is None else resolved.constraint_kind,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from interlock.api.scripted import USAGE, call
+from interlock.core.engine import Enforcement
 from interlock.core.events import Finished, TextDelta, TokenTraced, Validity
 from interlock.core.timings import RequestTimings
 from interlock.core.trace import TokenTrace
@@ -64,6 +65,19 @@ async def test_it_is_told(api, path: str, stream: bool) -> None:
     assert found["unenforced"] == [
         {"keyword": "pattern", "pointer": "/pattern", "reason": "look-behind", "tool": "f"}
     ]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("path", BODIES)
+async def test_who_enforces_is_told_where_another_engine_does(api, path: str, stream: bool) -> None:
+    api.service.answer = lambda _: answer(Validity())
+    said = []
+    for enforcement in (None, Enforcement(), Enforcement(masks="vllm", guards=None)):
+        api.service.enforcement = enforcement
+        response = await api.client.post(path, json={"model": "scripted", "stream": stream, **BODIES[path]})
+        told = [found for item in objects(response.text) if (found := remarks(item))]
+        said.append([found["enforced_by"] for found in told if "enforced_by" in found])
+    assert said == [[], [], [{"masks": "vllm", "tokens": "interlock", "guards": None}]]
 
 
 async def test_each_call_and_each_answer_has_its_own(api) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from interlock.config import GenerationDefaults
 from interlock.core.constraint import Choice, JsonValue, Node, Sequence, Text
+from interlock.core.engine import EngineTraits
 from interlock.core.messages import Message
 from interlock.core.output_format import ChoiceFormat, JsonSchemaFormat
 from interlock.core.request import GenerateRequest, JsonPolicy, ReasoningOptions
@@ -238,7 +239,7 @@ def test_reasoning_can_be_kept_from_the_client():
 
 
 def test_what_follows_closed_thinking_is_a_constraint_of_its_own_where_the_engine_needs_one():
-    splitting = replace(profile(), continues_constraints=False)
+    splitting = replace(profile(), engine=EngineTraits(continues_constraints=False))
     asked = GenerateRequest(
         request_id="r", model="m", messages=(USER,), output_format=ChoiceFormat(choices=("a",))
     )

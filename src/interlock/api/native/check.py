@@ -7,6 +7,7 @@ references may name, for this check alone.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from interlock.api.schemas import schema_text
 from interlock.api.wire import Schema
 from interlock.constraints.walk import walk
 from interlock.core.constraint import ConstraintSpec, JsonValue
+from interlock.core.engine import Enforcement
 from interlock.core.messages import Message
 from interlock.core.output_format import JsonSchemaFormat, OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest
@@ -67,10 +69,11 @@ def router(context: ApiContext) -> APIRouter:
         model = wire.model or context.service.model_names[0]
         spec: ConstraintSpec | None = None
         notes: tuple[str, ...] = ()
+        enforcement: Enforcement | None = None
         error: InterlockError | None = None
         try:
             resolved = await context.service.resolve(_request(wire, model, max_nesting))
-            spec, notes = resolved.spec, resolved.notes
+            spec, notes, enforcement = resolved.spec, resolved.notes, resolved.enforcement
             if spec is not None:
                 notes += (await context.service.check(spec, model, documents)).notes
         except InterlockError as found:
@@ -78,6 +81,7 @@ def router(context: ApiContext) -> APIRouter:
                 raise
             error = found
         finding = _finding(spec, notes, error)
+        finding["enforced_by"] = None if spec is None or enforcement is None else asdict(enforcement)
         finding["schemas"] = await _schemas(context, spec, tuple(map(str, wire.instances or ())), documents)
         return json_response(finding, headers=ignored_headers(ignored_header(ignored(wire, REFUSED))))
 

@@ -84,6 +84,7 @@ async def test_a_constraint_that_holds_is_ok(api, post) -> None:
     assert "format is an annotation" in body["notes"]
     assert body["constraint"]["tree"] == SPEC.tree()
     assert api.service.checked == [SPEC]
+    assert body["enforced_by"] == {"masks": "interlock", "tokens": "interlock", "guards": "interlock"}
 
 
 async def test_one_that_does_not_is_told_with_all_problems(api, post) -> None:
@@ -104,7 +105,7 @@ async def test_one_that_is_malformed_is_told_so(post) -> None:
 
 async def test_nothing_to_check_is_a_free_answer(post) -> None:
     body = await post("/v1/check")
-    assert (body["ok"], body["constraint"]) == (True, None)
+    assert (body["ok"], body["constraint"], body["enforced_by"]) == (True, None, None)
 
 
 async def test_each_schema_has_a_report_and_instances_are_for_the_answer(api, post) -> None:
