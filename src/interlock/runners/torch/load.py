@@ -19,7 +19,8 @@ _LENGTH_DEPENDENT_ROPE = frozenset({"dynamic", "longrope"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedModel:
-    """network: a causal language model of transformers. num_logits: width of its output."""
+    """network: a causal language model of transformers. num_logits: width of its output. looks_back: why its pass looks at
+    numbers on the host, which no graph can hold; empty where it does not."""
 
     network: Any
     device: torch.device
@@ -27,6 +28,7 @@ class LoadedModel:
     name: str
     num_logits: int
     context_tokens: int
+    looks_back: str
 
 
 def load_model(config: EngineConfig, max_default_context_tokens: int) -> LoadedModel:
@@ -51,6 +53,7 @@ def load_model(config: EngineConfig, max_default_context_tokens: int) -> LoadedM
         name=f"{type(network).__name__} {folder.resolve().name}",
         num_logits=network.get_output_embeddings().weight.shape[0],
         context_tokens=context_tokens,
+        looks_back=_looks_back(network.config.get_text_config(decoder=True)),
     )
 
 
@@ -60,6 +63,8 @@ def _device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
+        if device.type != "cpu" and device.index is not None:
+            torch.accelerator.set_device_index(device.index)  # streams and pinned memory are of the current one
     except (RuntimeError, AssertionError) as error:
         raise _wrong(f"torch has no device {name!r} here: {str(error).splitlines()[0]}") from error
     return device
@@ -116,11 +121,25 @@ def _trained_tokens(text_config: Any) -> int:
     """Where positions are scaled by the longest sequence of a batch, what a text says would depend on its neighbours:
     such a model is used within the length at which nothing is scaled."""
     longest = int(getattr(text_config, "max_position_embeddings", 0) or 2**31)
-    rope = getattr(text_config, "rope_parameters", None) or {}
-    for parameters in (rope, *(one for one in rope.values() if isinstance(one, dict))):
-        if parameters.get("rope_type") in _LENGTH_DEPENDENT_ROPE:
-            longest = min(longest, int(parameters.get("original_max_position_embeddings") or longest))
+    for parameters in _length_dependent_ropes(text_config):
+        longest = min(longest, int(parameters.get("original_max_position_embeddings") or longest))
     return longest
+
+
+def _length_dependent_ropes(text_config: Any) -> list[dict[str, Any]]:
+    """Their parameters; models may have one for each kind of layer."""
+    rope = getattr(text_config, "rope_parameters", None) or {}
+    every = (rope, *(one for one in rope.values() if isinstance(one, dict)))
+    return [one for one in every if one.get("rope_type") in _LENGTH_DEPENDENT_ROPE]
+
+
+def _looks_back(text_config: Any) -> str:
+    if _length_dependent_ropes(text_config):
+        return "its positions are scaled by the longest text"
+    num_experts = getattr(text_config, "num_experts", None) or getattr(text_config, "num_local_experts", None)
+    if num_experts and getattr(text_config, "_experts_implementation", None) != "grouped_mm":
+        return "its experts are called one by one here"
+    return ""
 
 
 def _wrong(message: str) -> InterlockError:

@@ -42,15 +42,16 @@ class Replay(Generic[T]):
 
     def _captured(self, device: torch.device, pool: Any) -> tuple[Any, T]:
         """What is allocated lazily is allocated before the capture, on a stream of its own as CUDA demands."""
-        beside = torch.cuda.Stream(device)
-        beside.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(beside):
-            for _ in range(_WARM_UPS):
-                self._body(self._arena.tensors)
-        torch.cuda.current_stream(device).wait_stream(beside)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
-            result = self._body(self._arena.tensors)
+        with torch.cuda.device(device):  # a capture is of a stream of the device that is current
+            beside = torch.cuda.Stream(device)
+            beside.wait_stream(torch.cuda.current_stream(device))
+            with torch.cuda.stream(beside):
+                for _ in range(_WARM_UPS):
+                    self._body(self._arena.tensors)
+            torch.cuda.current_stream(device).wait_stream(beside)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=pool, stream=beside):
+                result = self._body(self._arena.tensors)
         return graph, result
 
 

@@ -48,7 +48,13 @@ class TorchRunner:
             num_logits=model.num_logits,
         )
         is_cuda = model.device.type == "cuda"
-        is_static = is_cuda if config.torch.static_shapes is None else config.torch.static_shapes
+        is_static = (
+            is_cuda and not model.looks_back
+            if config.torch.static_shapes is None
+            else config.torch.static_shapes
+        )
+        if is_cuda and is_static and model.looks_back:
+            raise InterlockError("invalid_value", f"no graph can hold {model.name}: {model.looks_back}")
         num_drafts = (
             MAX_SPECULATIVE_TOKENS if config.speculative is None else config.speculative.num_speculative_tokens
         )

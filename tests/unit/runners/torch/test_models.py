@@ -17,6 +17,7 @@ from interlock.errors import InterlockError  # noqa: E402
 from interlock.runners.base import ForwardError, ModelRunner, StepBatch  # noqa: E402
 from interlock.runners.torch import attention  # noqa: E402
 from interlock.runners.torch.attention import slotted_attention  # noqa: E402
+from interlock.runners.torch.load import load_model  # noqa: E402
 from interlock.runners.torch.runner import TorchRunner  # noqa: E402
 from interlock.sampling.base import SamplingRow  # noqa: E402
 
@@ -24,6 +25,12 @@ VOCAB_SIZE = 256
 IDS = np.random.default_rng(0).integers(3, VOCAB_SIZE, 60).tolist()
 WINDOW = {"head_dim": 16, "sliding_window": 8}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
+DYNAMIC_ROPE = {
+    "rope_type": "dynamic",
+    "factor": 2.0,
+    "rope_theta": 1e4,
+    "original_max_position_embeddings": 100,
+}
 ARCHITECTURES = {
     "LlamaConfig": {},
     "Qwen2Config": {},
@@ -119,12 +126,25 @@ def test_context_limits(random_model):
 
 
 def test_a_model_whose_positions_depend_on_the_longest_text_is_held_below_that(random_model):
-    rope = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4, "original_max_position_embeddings": 100}
-    runner = runner_of(
-        dataclasses.replace(config_of(random_model("LlamaConfig", rope_parameters=rope)), context_tokens=0)
-    )
+    folder = random_model("LlamaConfig", rope_parameters=DYNAMIC_ROPE)
+    runner = runner_of(dataclasses.replace(config_of(folder), context_tokens=0))
     assert runner.info.context_tokens == 100
     runner.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "reason"),
+    [
+        ("LlamaConfig", {}, ""),
+        ("Qwen3MoeConfig", ARCHITECTURES["Qwen3MoeConfig"], ""),
+        ("LlamaConfig", {"rope_parameters": DYNAMIC_ROPE}, "positions"),
+    ],
+)
+def test_what_no_graph_can_hold_is_known_before_one_is_made(random_model, name, fields, reason):
+    config = dataclasses.replace(config_of(random_model(name, **fields)), context_tokens=0)
+    found = load_model(config, 8192).looks_back
+    assert reason in found
+    assert bool(reason) == bool(found)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
