@@ -9,7 +9,7 @@ from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
 from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
 from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, both, cells
-from interlock.constraints.schema.algebra.presence import Presence, Term, meet, terms
+from interlock.constraints.schema.algebra.presence import Presence, Term, is_possible, meet
 from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, Scalars
 from interlock.constraints.schema.graph import NEVER, Graph, Value
 from interlock.constraints.schema.graph import meet as meet_values
@@ -175,13 +175,12 @@ class Algebra:
         return False
 
     def countable(self, held: Presence, alive: list[str], open_cells: list[Cell]) -> bool:
-        expanded = terms(held)
-        if expanded is None:
-            return True
         others = 0
         for cell in open_cells:
             others += len(cell.keys.words) if isinstance(cell.keys, Words) else _MANY
-        return any(term.low <= others + sum(name not in term.forbid for name in alive) for term in expanded)
+        return is_possible(
+            held, lambda term: term.low <= others + sum(name not in term.forbid for name in alive)
+        )
 
     def exists(
         self, shape: ObjectShape, keys: Lang, value: Value, open_cells: list[Cell], held: Presence

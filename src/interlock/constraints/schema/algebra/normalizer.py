@@ -60,6 +60,11 @@ class Normalizer(ABC, Generic[Shape]):
     def suspects(self, shape: Shape) -> Iterable[Value]:
         """Merged values without which the shape is empty."""
 
+    def clashes(self, left: Shape, right: Shape) -> Iterable[Value]:
+        """Some of the suspects of what both are, found without it."""
+        del left, right
+        return ()
+
     @abstractmethod
     def own(self, schema: Schema) -> Shape | None:
         """What the keywords of this kind say."""
@@ -183,8 +188,10 @@ class Normalizer(ABC, Generic[Shape]):
         for first in left:
             for second in right:
                 self.budget.spend(4)
+                if not self._possible(self.clashes(first, second)):
+                    continue
                 shape = self.meet(first, second)
-                if shape is not None and self._alive(shape):
+                if shape is not None and self._possible(self.suspects(shape)):
                     yield shape
 
     def union(self, shapes: Iterable[Shape]) -> list[Shape]:
@@ -201,9 +208,11 @@ class Normalizer(ABC, Generic[Shape]):
             )
         return out
 
-    def _alive(self, shape: Shape) -> bool:
-        """False only if the shape is known to be empty."""
-        for value in self.suspects(shape):
+    def _possible(self, values: Iterable[Value]) -> bool:
+        """False only if one of ``values`` is known to be empty."""
+        for value in values:
+            if value == NEVER:
+                return False
             if len(value) < 2:
                 continue
             self._barriers.append(set(self._open))

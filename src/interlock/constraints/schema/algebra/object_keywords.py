@@ -11,7 +11,7 @@ from interlock.constraints.schema.algebra.normalizer import Normalizer
 from interlock.constraints.schema.algebra.objects import ALL_KEYS, NO_KEYS, Exists, Keys, Layer, ObjectShape
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.algebra.scalars import pattern_language
-from interlock.constraints.schema.graph import ANYTHING, NEVER, Schema, Value, meet_all
+from interlock.constraints.schema.graph import ANYTHING, NEVER, Schema, Value, meet, meet_all
 from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.resources import escape
 from interlock.constraints.schema.text import lang
@@ -56,7 +56,7 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
             met = self.meet(shape, way)
             if met == shape:
                 return shape
-            if met is not None and self._alive(met):
+            if met is not None and self._possible(self.suspects(met)):
                 possible.append((way, met))
         if len(possible) < 2:
             return possible[0][1] if possible else None
@@ -69,6 +69,15 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
 
     def compact(self, shapes: Iterable[ObjectShape]) -> list[ObjectShape]:
         return objects.absorbed(objects.compact(shapes), self.budget)
+
+    def clashes(self, left: ObjectShape, right: ObjectShape) -> Iterable[Value]:
+        needed = left.presence.unit.need & right.presence.unit.need
+        if not needed:
+            return
+        first = {name: value for name, value in left.names if name in needed}
+        for name, value in right.names:
+            if name in first:
+                yield meet(first[name], value)
 
     def suspects(self, shape: ObjectShape) -> Iterable[Value]:
         return [value for name, value in shape.names if name in shape.presence.unit.need]

@@ -7,11 +7,12 @@ can hold together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
 _MAX_TERMS = 256
+_MAX_TRIED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,28 @@ def expand(unit: Term, factors: Iterable[Factor]) -> list[Term] | None:
 
 def terms(presence: Presence) -> list[Term] | None:
     return expand(presence.unit, presence.factors)
+
+
+def is_possible(presence: Presence, fits: Callable[[Term], bool]) -> bool:
+    """The formula has a term that ``fits``, which may only turn from true to false as a term asks for more; also
+    where that is not found out in bounded time."""
+    if not presence.factors:
+        return fits(presence.unit)
+    choices = sorted((sorted(factor, key=lambda term: term.order) for factor in presence.factors), key=_width)
+    pending = [(presence.unit, 0)]
+    for _ in range(_MAX_TRIED):
+        if not pending:
+            return False
+        unit, index = pending.pop()
+        if index == len(choices):
+            return True
+        joined = [unit & term for term in reversed(choices[index])]
+        pending += [(term, index + 1) for term in joined if term.consistent and fits(term)]
+    return True
+
+
+def _width(choices: list[Term]) -> tuple[int, list[tuple[int, list[str], list[str], int, int]]]:
+    return len(choices), [term.order for term in choices]
 
 
 def groups(presence: Presence) -> list[list[Term]] | None:

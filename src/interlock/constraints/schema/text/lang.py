@@ -172,6 +172,10 @@ def both(*parts: Lang) -> Lang:
 
 
 def _filter(finite: frozenset[str], rest: set[Lang], low: int, high: int | None) -> Lang:
+    excluded = [part.item.words for part in rest if isinstance(part, Not) and isinstance(part.item, Words)]
+    finite = finite.difference(*excluded)
+    if len(excluded) == len(rest) and low == 0 and high is None:
+        return _finite(finite)
     matchers = [Matcher(part) for part in rest]
     return _finite(
         frozenset(
