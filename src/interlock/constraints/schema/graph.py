@@ -270,26 +270,27 @@ class Graph:
             known = self._structures.get(id(value))
             if known is not None and not data:
                 return known
-            parts = [
-                (
-                    name,
-                    self._intern((str, item))
-                    if isinstance(item, str)
-                    else self._structure(item, data=data or name in ("const", "enum")),
-                )
-                for name, item in value.items()
-                if data or name not in _NO_MEANING or not isinstance(item, str)
-            ]
-            number = self._intern(("dict", *parts))
+            parts: list[Any] = ["dict"]
+            placed = False
+            for name, item in value.items():
+                if isinstance(item, str):
+                    if data or name not in _NO_MEANING:
+                        parts += (name, item)
+                        placed = placed or name[:1] == "$" or name == "id"
+                else:
+                    part = self._structure(item, data=data or name in ("const", "enum"))
+                    parts += (name, part, None)
+                    placed = placed or name[:1] == "$" or name == "id" or part in self._placed
+            number = self._intern(tuple(parts))
             if not data:
                 self._structures[id(value)] = number
-                if any(name[:1] == "$" or name == "id" or part in self._placed for name, part in parts):
+                if placed:
                     self._placed.add(number)
             return number
         if isinstance(value, list):
-            items = [self._structure(item, data=data) for item in value]
+            items = [item if isinstance(item, str) else (self._structure(item, data=data),) for item in value]
             number = self._intern(("list", *items))
-            if any(item in self._placed for item in items):
+            if not self._placed.isdisjoint(item[0] for item in items if not isinstance(item, str)):
                 self._placed.add(number)
             return number
         return self._intern((type(value), str(value)))

@@ -108,6 +108,10 @@ BY_NAME: Final = {row.name: row for row in TABLE}
 BY_DIALECT: Final = {
     dialect: {row.name: row for row in TABLE if row.since <= dialect <= row.until} for dialect in Dialect
 }
+HOLDS_SCHEMAS: Final = {
+    dialect: {name: row.value for name, row in rows.items() if "schema" in row.value or "map" in row.value}
+    for dialect, rows in BY_DIALECT.items()
+}
 
 
 def keyword(name: str, dialect: Dialect) -> Keyword | None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 Status = Literal["grammar", "guard", "structure", "annotation", "unenforced", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """status: who holds the keyword; ``unenforced`` is what a relaxed schema leaves out. reason: why nobody does."""
 
     pointer: str
@@ -28,7 +27,7 @@ class SchemaReport:
         """The report where a guard stands beside the grammar."""
         return SchemaReport(
             tuple(
-                replace(finding, status="guard") if finding.keyword == "uniqueItems" else finding
+                finding._replace(status="guard") if finding.keyword == "uniqueItems" else finding
                 for finding in self.findings
             )
         )

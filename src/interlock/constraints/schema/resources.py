@@ -13,8 +13,11 @@ from interlock.constraints.schema.dialects import (
     Dialect,
     from_uri,
 )
-from interlock.constraints.schema.keywords import BY_DIALECT, keyword
+from interlock.constraints.schema.keywords import HOLDS_SCHEMAS, keyword
 from interlock.constraints.schema.problems import RefusedError
+
+_PLACING = frozenset({"id", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
+"""Keywords that say which resource a schema is, or name a place in one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,20 +45,20 @@ def escape(name: str) -> str:
 
 def subschemas(value: dict[str, Any], dialect: Dialect) -> Iterator[tuple[str, str, Any]]:
     """Direct subschemas: (keyword, pointer step, schema). Values of a wrong kind are left out."""
-    known = BY_DIALECT[dialect]
+    known = HOLDS_SCHEMAS[dialect]
     for name, child in value.items():
-        row = known.get(name)
-        if row is None:
+        kind = known.get(name)
+        if kind is None:
             continue
-        if row.value == "schema" or (row.value == "schema or schemas" and not isinstance(child, list)):
-            yield name, f"/{escape(name)}", child
-        elif row.value in ("schemas", "schema or schemas") and isinstance(child, list):
+        if kind == "schema" or (kind == "schema or schemas" and not isinstance(child, list)):
+            yield name, f"/{name}", child
+        elif kind in ("schemas", "schema or schemas") and isinstance(child, list):
             for index, item in enumerate(child):
-                yield name, f"/{escape(name)}/{index}", item
-        elif row.value in ("schema map", "pattern map", "schema or names map") and isinstance(child, dict):
+                yield name, f"/{name}/{index}", item
+        elif kind in ("schema map", "pattern map", "schema or names map") and isinstance(child, dict):
             for key, item in child.items():
                 if not isinstance(item, list):
-                    yield name, f"/{escape(name)}/{escape(key)}", item
+                    yield name, f"/{name}/{escape(key)}", item
 
 
 class Library:
@@ -164,17 +167,21 @@ class Library:
             raise RefusedError("the schema is nested too deeply", pointer=pointer, too_complex=True)
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self.has_unevaluated = True
-        self._index_anchors(schema, resource, pointer)
+        if not _PLACING.isdisjoint(schema):
+            self._index_anchors(schema, resource, pointer)
         for _, step, child in subschemas(schema, resource.dialect):
-            inner = resource
             if isinstance(child, dict):
-                name = child.get(resource.dialect.id_keyword)
-                own = (
-                    isinstance(name, str) and not name.startswith("#") and not _hidden(child, resource.dialect)
+                inner = (
+                    resource if _PLACING.isdisjoint(child) else self._owner_of(child, resource, pointer + step)
                 )
-                if own:
-                    inner = self._open(resource.uri, child, pointer + step, resource.dialect)
-            self._index(child, inner, pointer + step, depth + 1)
+                self._index(child, inner, pointer + step, depth + 1)
+
+    def _owner_of(self, child: dict[str, Any], resource: Resource, pointer: str) -> Resource:
+        """The resource of a subschema: one of its own if it has an id."""
+        name = child.get(resource.dialect.id_keyword)
+        if isinstance(name, str) and not name.startswith("#") and not _hidden(child, resource.dialect):
+            return self._open(resource.uri, child, pointer, resource.dialect)
+        return resource
 
     def _index_anchors(self, schema: dict[str, Any], resource: Resource, pointer: str) -> None:
         if resource.dialect <= Dialect.DRAFT7:

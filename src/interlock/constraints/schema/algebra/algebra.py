@@ -8,7 +8,7 @@ from typing import Any
 from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
 from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
-from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, both, cells
+from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, both, cells, with_presence
 from interlock.constraints.schema.algebra.presence import Presence, Term, is_possible, meet
 from interlock.constraints.schema.algebra.scalars import ScalarAlgebra, Scalars
 from interlock.constraints.schema.graph import NEVER, Graph, Value
@@ -33,33 +33,38 @@ class Algebra:
         self._objects = ObjectNormalizer(graph, self._scalars, options, self.budget)
         self._arrays = ArrayNormalizer(graph, self._scalars, options, self.budget)
         self._objects.inhabited = self._arrays.inhabited = self.inhabited
-        self._inhabited: dict[Value, bool] = {}
+        self._inhabited: dict[Value, bool] = {NEVER: False}
         self._asked: set[Value] = set()
         self._provisional = False
         self._object_shapes: dict[Value, list[ObjectShape]] = {}
+        self._array_shapes: dict[Value, list[ArrayShape]] = {}
 
     def scalars(self, value: Value) -> Scalars:
         return self._scalars.of_value(value)
 
     def objects(self, value: Value) -> list[ObjectShape]:
-        """Shapes of the objects in ``value``, empty ones left out."""
+        """Shapes of the objects in ``value``, empty ones left out; impossible names are forbidden in each."""
         known = self._object_shapes.get(value)
         if known is None:
-            known = [shape for shape in self._objects.of_value(value) if self.object_inhabited(shape)]
+            shapes = [(shape, self.usable(shape)) for shape in self._objects.of_value(value)]
+            known = [with_presence(shape, held) for shape, held in shapes if held is not None]
             if not self._asked:  # else an open question may have counted as no
                 self._object_shapes[value] = known
         return known
 
     def arrays(self, value: Value) -> list[ArrayShape]:
         """Shapes of the arrays in ``value``, empty ones left out."""
-        return [shape for shape in self._arrays.of_value(value) if self.array_inhabited(shape)]
+        known = self._array_shapes.get(value)
+        if known is None:
+            known = [shape for shape in self._arrays.of_value(value) if self.array_inhabited(shape)]
+            if not self._asked:
+                self._array_shapes[value] = known
+        return known
 
     def inhabited(self, value: Value) -> bool:
         """Some finite document is in ``value``. A question about itself, asked on the way, counts as no."""
         if not value:
             return True
-        if value == NEVER:
-            return False
         known = self._inhabited.get(value)
         if known is not None:
             return known
@@ -148,8 +153,8 @@ class Algebra:
     def usable(self, shape: ObjectShape) -> Presence | None:
         """The presence formula with impossible names forbidden, ``None`` if the shape is empty."""
         shape = shape.settled()
-        dead = {name for name, value in shape.names if not self.inhabited(value)}
-        held = meet(shape.presence, Presence(Term(forbid=frozenset(dead))))
+        dead = {name for name, value in shape.names if value and not self.inhabited(value)}
+        held = meet(shape.presence, Presence(Term(forbid=frozenset(dead)))) if dead else shape.presence
         if held is None:
             return None
         if shape.choices and not self._choosable(replace(shape, presence=held)):

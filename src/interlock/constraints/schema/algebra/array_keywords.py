@@ -15,6 +15,10 @@ from interlock.constraints.schema.problems import RefusedError
 
 class ArrayNormalizer(Normalizer[ArrayShape]):
     kind = "array"
+    keywords = frozenset(
+        {"items", "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "minItems", "maxItems",
+         "uniqueItems"}
+    )  # fmt: skip
     unevaluated = "unevaluatedItems"
     python_type = list
     top = arrays.TOP

@@ -24,14 +24,20 @@ Inhabited = Callable[[Value], bool]
 _MANY = 4  # branches of a oneOf
 
 
+def _ordered(value: Value) -> Iterable[int]:
+    return value if len(value) < 2 else sorted(value, key=lambda number: (number < 0, abs(number)))
+
+
 class _NotYetError(Exception):
     """A question about a schema that is just being normalised."""
 
 
 class Normalizer(ABC, Generic[Shape]):
-    """kind: the JSON type. unevaluated: the keyword that needs to know what was evaluated."""
+    """kind: the JSON type. keywords: of this kind; a schema without any of them says nothing of it. unevaluated: the
+    keyword that needs to know what was evaluated."""
 
     kind: str
+    keywords: frozenset[str]
     unevaluated: str
     python_type: type
     top: Shape
@@ -98,7 +104,7 @@ class Normalizer(ABC, Generic[Shape]):
         known = self._values.get(value)
         if known is None:
             known = [] if self._is_other(value) else [self.top]
-            for literal in sorted(value, key=lambda number: (number < 0, abs(number))) if known else ():
+            for literal in _ordered(value) if known else ():
                 known = self.product(known, self.literal(literal))
             self._values[value] = known
         return known
@@ -252,7 +258,7 @@ class Normalizer(ABC, Generic[Shape]):
         named = self.scalars.types(schema)
         if named is not None and self.kind not in named:
             return []
-        own = self.own(schema)
+        own = self.top if schema.meant.keys().isdisjoint(self.keywords) else self.own(schema)
         if own is None:
             return []
         out = [own]

@@ -23,6 +23,10 @@ _MAX_TRACKED = 64  # a rule has so many bits
 
 class ObjectNormalizer(Normalizer[ObjectShape]):
     kind = "object"
+    keywords = frozenset(
+        {"properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties",
+         "maxProperties", "dependencies", "dependentRequired"}
+    )  # fmt: skip
     unevaluated = "unevaluatedProperties"
     python_type = dict
     top = objects.TOP

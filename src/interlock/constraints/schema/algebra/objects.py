@@ -120,16 +120,18 @@ class ObjectShape:
 
     def settled(self) -> ObjectShape:
         """Names that only the presence formula and choices mention get their place in ``names``."""
-        mentioned = self.presence.names()
-        for choice in self.choices:
-            mentioned |= choice.names()
-        missing = sorted(mentioned.difference(name for name, _ in self.names)) if mentioned else ()
+        mentioned = self.presence.names().union(*(choice.names() for choice in self.choices))
+        missing = sorted(mentioned.difference(dict(self.names))) if mentioned else ()
         if not missing:
             return self
         return replace(self, names=self.names + tuple((name, self.other(name)) for name in missing))
 
 
 TOP: Final = ObjectShape()
+
+
+def with_presence(shape: ObjectShape, held: Presence) -> ObjectShape:
+    return shape if shape.presence == held else replace(shape, presence=held)
 
 
 def both(left: ObjectShape, right: ObjectShape) -> ObjectShape | None:

@@ -36,6 +36,9 @@ class Term:
             else min(self.high, other.high),
         )
 
+    def names(self) -> frozenset[str]:
+        return self.need | self.forbid
+
     @property
     def is_free(self) -> bool:
         return not (self.need or self.forbid or self.low) and self.high is None
@@ -75,12 +78,12 @@ class Presence:
     def trivial(self) -> bool:
         return not self.factors and self.unit.is_free
 
-    def names(self) -> set[str]:
-        out = set(self.unit.need | self.unit.forbid)
-        for factor in self.factors:
-            for term in factor:
-                out |= term.need | term.forbid
-        return out
+    def names(self) -> frozenset[str]:
+        if not self.factors:
+            return self.unit.need | self.unit.forbid
+        return self.unit.need.union(
+            self.unit.forbid, *(term.names() for factor in self.factors for term in factor)
+        )
 
 
 FREE: Final = Presence()
@@ -222,6 +225,8 @@ def _width(choices: list[Term]) -> tuple[int, list[tuple[int, list[str], list[st
 def groups(presence: Presence) -> list[list[Term]] | None:
     """The factors, multiplied out where they share names or counts: disjunctions that can be judged one by
     one. The unit is not among them. ``None`` if one is too large."""
+    if not presence.factors:
+        return []
     ordered = sorted(presence.factors, key=lambda factor: sorted(term.order for term in factor))
     pending = [(factor, _touches(factor)) for factor in ordered]
     out: list[tuple[list[Factor], set[str | None]]] = []

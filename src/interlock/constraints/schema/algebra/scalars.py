@@ -23,6 +23,8 @@ from interlock.constraints.schema.text.formats import APPROXIMATE, language
 from interlock.constraints.schema.text.nodes import Lang
 
 _BOTH = frozenset({False, True})
+_NUMBER_KEYWORDS = frozenset({"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"})
+_STRING_KEYWORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,8 @@ class ScalarAlgebra:
         known = self._values.get(value)
         if known is None:
             known = NOTHING if value == NEVER else EVERYTHING
-            for literal in sorted(value, key=abs) if known is EVERYTHING else ():
+            ordered = value if len(value) < 2 else sorted(value, key=abs)
+            for literal in ordered if known is EVERYTHING else ():
                 found = self.of(self._graph.schema(literal))
                 known = both(known, found if literal > 0 else negate(found))
             self._values[value] = known
@@ -203,10 +206,10 @@ class ScalarAlgebra:
             if schema.has(name):
                 values = [schema.value["const"]] if name == "const" else schema.value["enum"]
                 out = both(out, _listed(values))
-        if out.numbers:
+        if out.numbers and not schema.meant.keys().isdisjoint(_NUMBER_KEYWORDS):
             numbers = sets.intersect(out.numbers, _number_keywords(schema))
             out = Scalars(out.null, out.bools, numbers, out.strings, out.integer_only)
-        if out.strings != lang.NONE:
+        if out.strings is not lang.NONE and not schema.meant.keys().isdisjoint(_STRING_KEYWORDS):
             strings = lang.both(out.strings, self._string_keywords(schema))
             partial = self._options.format_mode == "assert" and schema.get("format") in APPROXIMATE
             out = Scalars(out.null, out.bools, out.numbers, strings, out.integer_only, partial)

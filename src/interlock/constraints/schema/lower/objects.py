@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from interlock.constraints.schema.algebra import presence
 from interlock.constraints.schema.algebra.algebra import Algebra
-from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
+from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells, with_presence
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.graph import Value
 from interlock.constraints.schema.lower.guarding import GuardRecorder
@@ -43,12 +43,8 @@ class ObjectLowering:
         self._recorder = recorder
 
     def lower(self, shape: ObjectShape) -> list[str]:
-        """Rules whose alternatives make up an inhabited shape. Raises ``RefusedError``."""
-        held = self._algebra.usable(shape)
-        if held is None:
-            return []
-        shape = _with(shape, held)
-        found = (self._write(self._keys(shape, term)) for term in self._cases(shape, held))
+        """Rules whose alternatives make up an inhabited shape (see ``Algebra.objects``). Raises ``RefusedError``."""
+        found = (self._write(self._keys(shape, term)) for term in self._cases(shape, shape.presence))
         return [rule for rule in found if rule]  # a policy may leave nothing of a case
 
     def _cases(self, shape: ObjectShape, held: Presence) -> list[Presence]:
@@ -65,7 +61,7 @@ class ObjectLowering:
 
     def _keys(self, shape: ObjectShape, held: Presence) -> Keys:
         declared = {name for name, _ in shape.names}
-        settled = _with(shape, held).settled()
+        settled = with_presence(shape, held).settled()
         alive = [(name, value) for name, value in settled.names
                  if name not in held.unit.forbid and self._algebra.inhabited(value)]  # fmt: skip
         others = [cell for cell in cells(settled) if self._algebra.inhabited(cell.value)]
@@ -101,7 +97,7 @@ class ObjectLowering:
         closed = replace(shape, names=tuple(kept), presence=held)
         dropped = frozenset().union(*(choice.names() for choice in shape.choices)).difference(dict(kept))
         without = presence.meet(held, presence.forbid(dropped)) if dropped else held
-        if without is None or self._algebra.usable(_with(shape, without)) is None:
+        if without is None or self._algebra.usable(with_presence(shape, without)) is None:
             return alive, others
         possible = self._algebra.countable(held, [name for name, _ in kept], listed) and all(
             self._algebra.exists(closed, rule.keys, rule.value, listed, held) for rule in shape.exists
@@ -118,10 +114,6 @@ class ObjectLowering:
         return write_set(
             keys, self._writer, self._syntax, self._pair, self._options, self._algebra, self._recorder
         )
-
-
-def _with(shape: ObjectShape, held: Presence) -> ObjectShape:
-    return shape if shape.presence == held else replace(shape, presence=held)
 
 
 def _relevant(term: Term, names: set[str]) -> Term:

@@ -16,7 +16,8 @@ class Symbols(str):
 
 class Writer:
     def __init__(self, prefix: str, limits: Limits) -> None:
-        self._prefix = prefix
+        self._terminal_prefix = f"{prefix.upper()}_T"
+        self._rule_prefix = f"{prefix}_r"
         self._limits = limits
         self._rules: dict[str, str] = {}  # name to text
         self._same: dict[str, str] = {}  # rules that are only another name
@@ -28,17 +29,19 @@ class Writer:
         if isinstance(expression, Symbols):
             return expression
         if expression[0] == '"':  # cheaper in place than by name
+            if self._rule_prefix in expression:  # it is no name of a rule
+                expression = expression.replace("_", "\\u005f")
             self._count(len(expression))
             return expression
         name = self._terminals.get(expression)
         if name is None:
-            name = self._terminals[expression] = f"{self._prefix.upper()}_T{len(self._terminals)}"
+            name = self._terminals[expression] = f"{self._terminal_prefix}{len(self._terminals)}"
             self._count(len(expression))
         return name
 
     def reserve(self) -> str:
         """The name of a rule that is defined later."""
-        name = f"{self._prefix}_r{len(self._rules)}"
+        name = f"{self._rule_prefix}{len(self._rules)}"
         self._rules[name] = ""
         return name
 
@@ -81,17 +84,13 @@ class Writer:
         return name
 
     def text(self) -> str:
-        rules = [self._resolved(text) for text in self._rules.values() if text]
+        rules = "\n".join(filter(None, self._rules.values()))
+        if self._same:
+            names = {name: self.resolve(name) for name in self._same}
+            found = rf"\b{re.escape(self._rule_prefix)}\d+"
+            rules = re.sub(found, lambda name: names.get(name[0], name[0]), rules)
         terminals = [f"{name}: {expression}" for expression, name in self._terminals.items()]
-        return "\n".join([*rules, *terminals]) + "\n"
-
-    def _resolved(self, rule: str) -> str:
-        """Without names that stand for another rule."""
-        name = rf"\b{re.escape(self._prefix)}_r\d+"
-        if self._same.keys().isdisjoint(re.findall(name, rule)):  # quick: so it is with most rules
-            return rule
-        quoted = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-        return re.sub(f"{quoted}|{name}", lambda found: self.resolve(found[0]), rule)
+        return "\n".join([rules, *terminals]) + "\n"
 
     def _count(self, size: int) -> None:
         self._chars += size + 16
