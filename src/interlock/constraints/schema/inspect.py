@@ -10,7 +10,7 @@ from interlock.constraints.schema.algebra.data import is_number
 from interlock.constraints.schema.algebra.scalars import pattern_language
 from interlock.constraints.schema.dialects import Dialect
 from interlock.constraints.schema.graph import Graph, Schema
-from interlock.constraints.schema.keywords import BY_NAME, Keyword, keyword
+from interlock.constraints.schema.keywords import BY_NAME, Keyword
 from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import Problems, RefusedError
 from interlock.constraints.schema.report import Finding
@@ -26,6 +26,8 @@ _NEEDS = {
     "maxContains": "contains",
     "additionalItems": "items",
 }
+_CONDITIONAL = frozenset({"format", "nullable", *_NEEDS})
+"""Keywords that are only held beside others, or with an option."""
 
 
 def inspect(graph: Graph, options: SchemaOptions, problems: Problems) -> list[Finding]:
@@ -61,12 +63,10 @@ def _reached(graph: Graph, schema: Schema, problems: Problems) -> Iterator[Schem
 
 def _findings(schema: Schema, options: SchemaOptions, problems: Problems) -> Iterator[Finding]:
     for name, value in schema.value.items():
-        pointer = f"{schema.pointer}/{escape(name)}"
-        row = keyword(name, schema.dialect)
-        if not schema.has(name):
-            yield Finding(pointer, name, "annotation", _why_ignored(schema, name))
+        if name not in schema.meant:
+            yield Finding(f"{schema.pointer}/{escape(name)}", name, "annotation", _why_ignored(schema, name))
             continue
-        assert row is not None
+        row, pointer = BY_NAME[name], f"{schema.pointer}/{name}"
         reason = _malformed(row, value, schema)
         if reason is None and row.value == "pattern map":
             reason = _bad_patterns(value, pointer)
@@ -75,8 +75,10 @@ def _findings(schema: Schema, options: SchemaOptions, problems: Problems) -> Ite
         if reason is not None:
             problems.add(reason, keyword=name, pointer=pointer)
             yield Finding(pointer, name, "refused", reason)
-        else:
+        elif name in _CONDITIONAL:
             yield _finding(schema, row, value, pointer, options)
+        else:
+            yield Finding(pointer, name, row.holder)
 
 
 def _why_ignored(schema: Schema, name: str) -> str:

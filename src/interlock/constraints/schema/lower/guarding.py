@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from interlock.constraints.schema.algebra.arrays import ArrayShape
@@ -21,52 +21,64 @@ class _Draft:
     others: set[Value] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
 
+    def add_array(self, shape: ArrayShape, *, unique: bool) -> None:
+        self.unique = self.unique or unique
+        self.kinds.add("array")
+        while len(self.prefix) < len(shape.prefix):
+            self.prefix.append(set(self.rest))
+        for index, known in enumerate(self.prefix):
+            known.add(shape.item(index))
+        self.rest.add(shape.rest)
+
+    def add_object(self, keys: Keys, *, distinct: bool) -> None:
+        self.distinct = self.distinct or distinct
+        self.kinds.add("object")
+        listed = dict(keys.named)
+        for name, value in keys.named:
+            self.names.setdefault(name, set(self.others)).add(value)
+        for cell in keys.others:
+            self.others.add(cell.value)
+            for name, known in self.names.items():
+                if name not in listed:
+                    known.add(cell.value)
+
+    def add_part(self, name: str | None, value: Value) -> None:
+        known = self.others if name is None else self.names.setdefault(name, set(self.others))
+        known.add(value)
+
 
 class GuardRecorder:
     """Shapes are recorded under the value they belong to; several shapes of one value are watched together."""
 
     def __init__(self) -> None:
-        self._drafts: dict[Value, _Draft] = {}
+        self._records: list[tuple[Value, Callable[[_Draft], None]]] = []
+        self._is_needed = False
         self.current: Value = ANYTHING
 
     def array(self, shape: ArrayShape, *, unique: bool) -> None:
-        draft = self._drafts.setdefault(self.current, _Draft())
-        draft.unique = draft.unique or unique
-        draft.kinds.add("array")
-        while len(draft.prefix) < len(shape.prefix):
-            draft.prefix.append(set(draft.rest))
-        for index, known in enumerate(draft.prefix):
-            known.add(shape.item(index))
-        draft.rest.add(shape.rest)
+        self._is_needed = self._is_needed or unique
+        self._records.append((self.current, lambda draft: draft.add_array(shape, unique=unique)))
 
     def object(self, keys: Keys, *, distinct: bool) -> None:
-        draft = self._drafts.setdefault(self.current, _Draft())
-        draft.distinct = draft.distinct or distinct
-        draft.kinds.add("object")
-        listed = dict(keys.named)
-        for name, value in keys.named:
-            draft.names.setdefault(name, set(draft.others)).add(value)
-        for cell in keys.others:
-            draft.others.add(cell.value)
-            for name, known in draft.names.items():
-                if name not in listed:
-                    known.add(cell.value)
+        self._is_needed = self._is_needed or distinct
+        self._records.append((self.current, lambda draft: draft.add_object(keys, distinct=distinct)))
 
     def scalars(self, value: Value, kinds: Iterable[str]) -> None:
         """JSON types of ``value``, where they decide how its text is read."""
-        self._drafts.setdefault(value, _Draft()).kinds.update(kinds)
+        self._records.append((value, lambda draft: draft.kinds.update(kinds)))
 
     def part(self, name: str | None, value: Value) -> None:
         """A part of the values of a key (``None``: of undeclared ones) has a rule of its own."""
-        draft = self._drafts.setdefault(self.current, _Draft())
-        known = draft.others if name is None else draft.names.setdefault(name, set(draft.others))
-        known.add(value)
+        self._records.append((self.current, lambda draft: draft.add_part(name, value)))
 
     def plan(self, root: Value) -> GuardPlan | None:
         """The plan for the whole document, ``None`` if nothing needs a guard."""
-        if not any(draft.unique or draft.distinct for draft in self._drafts.values()):
+        if not self._is_needed:
             return None
-        numbers = {value: number for number, value in enumerate(self._drafts)}
+        drafts: dict[Value, _Draft] = {}
+        for value, record in self._records:
+            record(drafts.setdefault(value, _Draft()))
+        numbers = {value: number for number, value in enumerate(drafts)}
 
         def nodes(values: set[Value]) -> Nodes:
             return frozenset(numbers[value] for value in values if value in numbers and value != NEVER)
@@ -81,6 +93,6 @@ class GuardRecorder:
                 nodes(draft.others),
                 frozenset(draft.kinds),
             )
-            for draft in self._drafts.values()
+            for draft in drafts.values()
         )
         return GuardPlan(found, nodes({root}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -86,7 +85,7 @@ def _string(lang: Lang) -> str:
     if isinstance(lang, Words) and len(lang.words) == 1:
         (word,) = lang.words
         if word.isascii():
-            return text_literal(json.dumps(word))
+            return text_literal(quote(word))
     return terminal(lang, JsonSpelling(escapes=is_spellable_with_escapes(lang)))
 
 

@@ -141,4 +141,4 @@ class ValueLowering:
 
 
 def _no_strings(scalars: Scalars) -> bool:
-    return scalars.strings == lang.NONE or is_empty(scalars.strings)
+    return scalars.strings is lang.NONE or (not scalars.strings.plain and is_empty(scalars.strings))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from interlock.constraints.schema.numbers.bounds import EXPONENT_FORM, above, below
 from interlock.constraints.schema.numbers.modulo import MAX_MODULUS, Name, divisible, prime_powers
@@ -29,6 +30,10 @@ class UnwritableError(ValueError):
 def terminal(cells: NumberSet, name: Name, *, integers_only: bool) -> str:
     """A Lark terminal expression. ``integers_only``: values of type ``integer`` are written without fraction,
     others may carry ``.0``. ``name``: gives a part that is used often a name. Raises ``UnwritableError``."""
+    if len(cells) == 1:
+        (cell,) = cells
+        if cell.low is None or cell.high is None:
+            return _cell(cell, name)
     finite = members(cells, len(cells))
     if finite is not None:
         return f"/{'|'.join(_point(value, integers_only) for value in finite)}/"
@@ -128,13 +133,7 @@ def _finite(bound: Fraction) -> Fraction:
 def _multiples(step: Fraction, name: Name, *, padded: bool) -> str:
     """Terminal expression of the plain decimals that are multiples of ``step``; ``padded``: with any trailing
     zeros."""
-    places = decimal_places(step)
-    if places is None:
-        raise UnwritableError("multipleOf has no finite decimal")
-    scaled = int(step * 10**places)
-    twos, fives, rest = _smooth(scaled)
-    forms = [_endings(2**twos * 5**fives, digits, places, padded=padded) for digits in range(places + 1)]
-    shape = f"/-?({'|'.join(forms)})/"
+    shape, rest = _ended(step.numerator, step.denominator, padded)
     # a digit string keeps its divisibility by ``rest`` when zeros are appended
     counted = []
     for power in prime_powers(rest):
@@ -142,6 +141,18 @@ def _multiples(step: Fraction, name: Name, *, padded: bool) -> str:
             raise UnwritableError(f"multipleOf needs a count modulo {power}")
         counted.append(f'("-"? {divisible(power, name)})')
     return f"({' & '.join([shape, *counted])})" if counted else shape
+
+
+@lru_cache(maxsize=256)
+def _ended(numerator: int, denominator: int, padded: bool) -> tuple[str, int]:
+    """Decimals whose last digits allow a multiple, and the factor of the step that these do not tell."""
+    step = Fraction(numerator, denominator)
+    places = decimal_places(step)
+    if places is None:
+        raise UnwritableError("multipleOf has no finite decimal")
+    twos, fives, rest = _smooth(int(step * 10**places))
+    forms = [_endings(2**twos * 5**fives, digits, places, padded=padded) for digits in range(places + 1)]
+    return f"/-?({'|'.join(forms)})/", rest
 
 
 def _endings(period: int, places: int, scale: int, *, padded: bool) -> str:

@@ -7,8 +7,10 @@ and ``~``: only so can the engine see that ordinary text is allowed, and answer 
 
 from __future__ import annotations
 
-import json
+import string
 from dataclasses import dataclass, field
+from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import Final, Protocol
 
 from interlock.constraints.schema.text import chars
@@ -19,6 +21,8 @@ from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, 
 
 _MAX_ESCAPED_RANGES = 1000
 _MAX_ESCAPED_COUNT = 8
+_SMALL = 48  # languages whose text is worth keeping
+_PLAIN = frozenset(string.ascii_letters + string.digits)
 _META = set("\\^$.|?*+()[]{}/\"'&~-#")
 
 
@@ -35,8 +39,10 @@ class Spelling(Protocol):
         """A regex of every spelling of every character in ``ranges``, as one group."""
         ...
 
+    def __hash__(self) -> int: ...
 
-quote: Final = json.JSONEncoder(ensure_ascii=False).encode
+
+quote: Final = encode_basestring
 """``json.dumps`` of a text, without its cost."""
 
 
@@ -78,6 +84,8 @@ def is_spellable_with_escapes(lang: Lang) -> bool:
     """Classes of many scattered ranges have no short regex of spellings with escapes, and where more than characters
     are counted, they multiply the states of the engine."""
     match lang:
+        case Words():
+            return True
         case Chars(ranges=ranges):
             return sum(high > 0x7F for _, high in ranges) <= _MAX_ESCAPED_RANGES
         case Repeat(item=item, low=low, high=high):
@@ -156,6 +164,11 @@ class _Emitter:
         return f"({' '.join(parts)})"
 
     def regex(self, lang: Lang, *, opening: bool, closing: bool) -> str:
+        if lang.size < _SMALL and not isinstance(lang, Words):
+            return _small_regex(self.spelling, lang, opening, closing)
+        return self.new_regex(lang, opening=opening, closing=closing)
+
+    def new_regex(self, lang: Lang, *, opening: bool, closing: bool) -> str:
         before = self.spelling.opening if opening else ""
         after = self.spelling.closing if closing else ""
         body = self.body(lang)
@@ -190,18 +203,18 @@ class _Emitter:
     def word(self, word: str) -> str:
         if word.isascii() and word.isalnum():
             return word
-        return "".join(map(self.char, word))
-
-    def char(self, char: str) -> str:
-        if char.isascii() and char.isalnum():
-            return char
-        return self.chars(((ord(char), ord(char)),))
+        return "".join([char if char in _PLAIN else self.chars(((ord(char), ord(char)),)) for char in word])
 
     def chars(self, ranges: Ranges) -> str:
         known = self._classes.get(ranges)
         if known is None:
             known = self._classes[ranges] = self.spelling.chars(ranges)
         return known
+
+
+@lru_cache(maxsize=512)
+def _small_regex(spelling: Spelling, lang: Lang, opening: bool, closing: bool) -> str:
+    return _Emitter(spelling).new_regex(lang, opening=opening, closing=closing)
 
 
 def _bounds(low: int, high: int | None) -> str:

@@ -12,12 +12,14 @@ class Lang:
 
     def __init__(self, key: tuple[object, ...], *, nullable: bool, plain: bool, size: int) -> None:
         self.key = key
-        self._hash = hash((type(self).__name__, key))
+        self._hash = 0  # not known yet
         self.nullable = nullable
         self.plain = plain
         self.size = size
 
     def __hash__(self) -> int:
+        if not self._hash:
+            self._hash = hash((type(self).__name__, self.key))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
@@ -26,7 +28,7 @@ class Lang:
         return (
             isinstance(other, Lang)
             and type(self) is type(other)
-            and self._hash == other._hash
+            and hash(self) == hash(other)
             and self.key == other.key
         )
 
