@@ -89,7 +89,9 @@ def _meant(value: Any, resource: Resource) -> dict[str, Any]:
     if "$ref" in value and resource.dialect.ref_hides_siblings:
         return {"$ref": value["$ref"]}
     known = BY_DIALECT[resource.dialect]
-    out = {name: item for name, item in value.items() if name in known}
+    out = (
+        value if value.keys() <= known.keys() else {name: item for name, item in value.items() if name in known}
+    )
     if not resource.validates:
         out = {name: item for name, item in out.items() if name not in VALIDATION_KEYWORDS}
     return out
@@ -106,6 +108,7 @@ class Graph:
         self._interned: dict[tuple[Any, ...], int] = {}
         self._placed: set[int] = set()  # structures whose meaning depends on where they stand
         self._literals: dict[int, Value] = {}
+        self._references: dict[int, list[Schema]] = {}
         self._children: dict[tuple[int, int], Schema] = {}  # by identity of value and resource of the parent
         self._keep: list[Any] = []  # synthetic values stay alive: identities are keys
         root = library.root
@@ -166,9 +169,13 @@ class Graph:
 
     def references(self, schema: Schema) -> list[Schema]:
         """Where the references of ``schema`` lead."""
+        known = self._references.get(schema.number)
+        if known is None:
+            known = self._references[schema.number] = [] if schema.is_plain else self._followed(schema)
+        return known
+
+    def _followed(self, schema: Schema) -> list[Schema]:
         out: list[Schema] = []
-        if schema.is_plain:
-            return out
         for name in ("$ref", "$dynamicRef", "$recursiveRef"):
             ref = schema.get(name)
             if isinstance(ref, str):
@@ -180,7 +187,7 @@ class Graph:
 
     def in_place(self, schema: Schema) -> list[Schema]:
         """The schemas that ``schema`` applies to the same value."""
-        out = self.references(schema)
+        out = list(self.references(schema))
         for name in ("allOf", "anyOf", "oneOf"):
             out += self.children(schema, name)
         for name in ("if", "then", "else", "not"):
@@ -267,9 +274,8 @@ class Graph:
     def _structure(self, value: Any, *, data: bool) -> int:
         """A number for the content of ``value``, without text that means nothing outside ``const`` and ``enum``."""
         if isinstance(value, dict):
-            known = self._structures.get(id(value))
-            if known is not None and not data:
-                return known
+            if not data and id(value) in self._structures:
+                return self._structures[id(value)]
             parts: list[Any] = ["dict"]
             placed = False
             for name, item in value.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -50,7 +50,7 @@ def inspect(graph: Graph, options: SchemaOptions, problems: Problems) -> list[Fi
 
 def _reached(graph: Graph, schema: Schema, problems: Problems) -> Iterator[Schema]:
     for name, step, value in subschemas(schema.value, schema.dialect):
-        if schema.has(name) and BY_NAME[name].holder != "structure":
+        if name in schema.meant and BY_NAME[name].holder != "structure":
             if isinstance(value, (dict, bool)):
                 yield graph.child(schema, value, step)
             else:
@@ -111,40 +111,21 @@ def _finding(schema: Schema, row: Keyword, value: Any, pointer: str, options: Sc
     return Finding(pointer, row.name, row.holder)
 
 
-def _malformed(row: Keyword, value: Any, schema: Schema) -> str | None:
-    draft4 = schema.dialect == Dialect.DRAFT4
-    match row.value:
-        case "type":
-            named = [value] if isinstance(value, str) else value
-            if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
-                return "'type' is a string or a list of strings"
-            unknown = [item for item in named if item not in _TYPES]
-            return f"unknown type '{unknown[0]}'" if unknown else None
-        case "list":
-            return None if isinstance(value, list) else "expected a list"
-        case "schemas":
-            return None if isinstance(value, list) and value else "expected a list of schemas, not empty"
-        case "schema map" | "pattern map" | "schema or names map":
-            return None if isinstance(value, dict) else "expected an object"
-        case "names map":
-            good = isinstance(value, dict) and all(_is_names(item) for item in value.values())
-            return None if good else "expected an object of lists of names"
-        case "names":
-            return None if _is_names(value) else "expected a list of strings"
-        case "count":
-            return None if _is_count(value) else "expected a non-negative integer"
-        case "number":
-            return None if is_number(value) else "expected a number"
-        case "positive":
-            return None if is_number(value) and value > 0 else "expected a number above 0"
-        case "number or boolean":
-            good = isinstance(value, bool) if draft4 else is_number(value)
-            return None if good else f"expected a {'boolean' if draft4 else 'number'}"
-        case "boolean":
-            return None if isinstance(value, bool) else "expected true or false"
-        case "string":
-            return None if isinstance(value, str) else "expected a string"
-    return None
+def _bad_type(value: Any) -> str | None:
+    named = [value] if isinstance(value, str) else value
+    if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
+        return "'type' is a string or a list of strings"
+    unknown = [item for item in named if item not in _TYPES]
+    return f"unknown type '{unknown[0]}'" if unknown else None
+
+
+def _bad_limit(value: Any, *, draft4: bool) -> str | None:
+    good = isinstance(value, bool) if draft4 else is_number(value)
+    return None if good else f"expected a {'boolean' if draft4 else 'number'}"
+
+
+def _is_names_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_names, value.values()))
 
 
 def _is_names(value: Any) -> bool:
@@ -155,6 +136,32 @@ def _is_count(value: Any) -> bool:
     if isinstance(value, (float, Decimal)):
         return value >= 0 and value == int(value)
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+_EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "list": (lambda value: isinstance(value, list), "expected a list"),
+    "schemas": (lambda value: isinstance(value, list) and bool(value), "expected a list of schemas, not empty"),
+    "schema map": (lambda value: isinstance(value, dict), "expected an object"),
+    "pattern map": (lambda value: isinstance(value, dict), "expected an object"),
+    "schema or names map": (lambda value: isinstance(value, dict), "expected an object"),
+    "names map": (_is_names_map, "expected an object of lists of names"),
+    "names": (_is_names, "expected a list of strings"),
+    "count": (_is_count, "expected a non-negative integer"),
+    "number": (is_number, "expected a number"),
+    "positive": (lambda value: is_number(value) and value > 0, "expected a number above 0"),
+    "boolean": (lambda value: isinstance(value, bool), "expected true or false"),
+    "string": (lambda value: isinstance(value, str), "expected a string"),
+}
+"""Kinds of values of keywords (see ``keywords.py``): a test, and what to say where it fails."""
+
+
+def _malformed(row: Keyword, value: Any, schema: Schema) -> str | None:
+    if row.value == "type":
+        return _bad_type(value)
+    if row.value == "number or boolean":
+        return _bad_limit(value, draft4=schema.dialect == Dialect.DRAFT4)
+    expected = _EXPECTED.get(row.value)
+    return None if expected is None or expected[0](value) else expected[1]
 
 
 def _bad_pattern(value: str, pointer: str) -> str | None:

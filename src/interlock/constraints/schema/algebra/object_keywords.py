@@ -35,7 +35,8 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         shape = objects.both(left, right)
         if shape is None or all(len(value) < 2 for _, value in shape.names):
             return shape
-        return replace(shape, names=tuple((name, self.simplified(value)) for name, value in shape.names))
+        names = tuple([(name, self.simplified(value)) for name, value in shape.names])
+        return shape if names == shape.names else replace(shape, names=names)
 
     def product(
         self, left: list[ObjectShape], right: list[ObjectShape], *, many: bool = False

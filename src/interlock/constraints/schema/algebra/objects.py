@@ -34,6 +34,8 @@ class Layer:
     lists: bool = False
 
     def value(self, name: str) -> Value:
+        if not self.patterns:
+            return self.otherwise
         found = [value for pattern, value in self.patterns if matches(pattern, name)]
         return meet_all(found) if found else self.otherwise
 
@@ -116,6 +118,8 @@ class ObjectShape:
 
     def other(self, name: str) -> Value:
         """What the layers ask of a key that is not in ``names``."""
+        if not self.layers:
+            return ANYTHING
         return meet_all(layer.value(name) for layer in self.layers)
 
     def settled(self) -> ObjectShape:

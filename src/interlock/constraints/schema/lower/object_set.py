@@ -70,25 +70,22 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
     declared order, because there are more than 64 bits of things to remember. distinct: a guard holds that no key
     comes twice."""
     in_order = [name for name, _ in keys.named]
-    involved = {name for group in keys.groups for term in group for name in term.need | term.forbid}
+    need, counts = keys.unit.need, keys.counts
+    involved = {name for group in keys.groups for term in group for name in term.names()}
     involved.update(*(choice.names() for choice in keys.choices))
-    first = [name for name in in_order if name in keys.unit.need]
-    second = [name for name in in_order if name in involved and name not in keys.unit.need]
-    third = [name for name in in_order if name not in keys.unit.need and name not in involved]
-    shows = len(keys.exists) if keys.counts and keys.others else 0
+    first = [name for name in in_order if name in need]
+    second = [name for name in in_order if name in involved and name not in need]
+    third = [name for name in in_order if name not in need and name not in involved]
+    shows = len(keys.exists) if counts and keys.others else 0
     if shows > 1 and not distinct:
         raise RefusedError(
             "a count of keys beside several negated additionalProperties needs a check while generating",
             keyword="minProperties",
         )
     available = (
-        _BITS
-        - shows
-        - len(keys.exists)
-        - len(keys.choices)
-        - (COUNTER_BITS if keys.counts and keys.others else 0)
+        _BITS - shows - len(keys.exists) - len(keys.choices) - (COUNTER_BITS if counts and keys.others else 0)
     )
-    must = first + second + (third if keys.counts else [])
+    must = first + second + (third if counts else [])
     if len(must) > available:
         if not keys.is_simple:
             raise RefusedError(
@@ -101,7 +98,7 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
     exists = list(range(used, used + len(keys.exists)))
     choices = used + len(exists)
     free = choices + len(keys.choices)
-    counter = f"[{free}:{free + COUNTER_BITS}]" if keys.counts and keys.others else ""
+    counter = f"[{free}:{free + COUNTER_BITS}]" if counts and keys.others else ""
     return _Layout(bits, len(first), exists, choices, counter, list(range(len(names), used)))
 
 

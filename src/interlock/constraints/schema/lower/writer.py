@@ -29,10 +29,7 @@ class Writer:
         if isinstance(expression, Symbols):
             return expression
         if expression[0] == '"':  # cheaper in place than by name
-            if self._rule_prefix in expression:  # it is no name of a rule
-                expression = expression.replace("_", "\\u005f")
-            self._count(len(expression))
-            return expression
+            return expression if self._rule_prefix not in expression else expression.replace("_", "\\u005f")
         name = self._terminals.get(expression)
         if name is None:
             name = self._terminals[expression] = f"{self._terminal_prefix}{len(self._terminals)}"

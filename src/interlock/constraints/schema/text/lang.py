@@ -320,14 +320,22 @@ class Matcher:
         self._negative = isinstance(lang, Not)
         self._start = lang.item if isinstance(lang, Not) else lang
         self._next: dict[tuple[Lang, str], Lang] = {}
+        self._parts = [Matcher(item) for item in self._start.items] if isinstance(self._start, And) else []
 
     def accepts(self, word: str) -> bool:
-        return self._walk(word) != self._negative
+        found = all(part.accepts(word) for part in self._parts) if self._parts else self._walk(word)
+        return found != self._negative
 
     def _walk(self, word: str) -> bool:
         state = self._start
         if isinstance(state, Words):
             return word in state.words
+        if isinstance(state, Repeat) and isinstance(
+            state.item, Chars
+        ):  # counting states would take their number
+            ranges = state.item.ranges
+            bounded = state.low <= len(word) and (state.high is None or len(word) <= state.high)
+            return bounded and all(chars.contains(ranges, ord(char)) for char in set(word))
         for char in word:
             key = (state, char)
             following = self._next.get(key)
