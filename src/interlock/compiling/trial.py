@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from interlock.constraints import gbnf
 from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.constraints.engine_trial import own_words, refusal
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import Provider
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
-from interlock.constraints.schema import load_documents
+from interlock.constraints.schema import EngineTrial, load_documents
 from interlock.constraints.schema_report import schema_report
 from interlock.constraints.validator import is_valid
 from interlock.constraints.walk import walk
@@ -63,8 +63,11 @@ class Trial:
         try:
             self._compile(lowered, spec.root)
         except InterlockError:
-            self._blame(spec)
-            raise
+            if not any(isinstance(node, JsonValue) and node.relaxed for node in walk(spec.root)):
+                self._blame(spec)
+                raise
+            lowered = self._lower(spec, partial(refusal, self._provider))
+            self._compile(lowered, spec.root)
         return lowered
 
     def check(
@@ -97,13 +100,14 @@ class Trial:
         if found:
             raise together(found)
 
-    def _lower(self, spec: ConstraintSpec) -> LoweredConstraint:
+    def _lower(self, spec: ConstraintSpec, trial: EngineTrial | None = None) -> LoweredConstraint:
         return lower(
             spec,
             self._special_tokens,
             gbnf_to_lark=gbnf.to_lark,
             documents=self._documents,
             guards=self._guards,
+            trial=trial,
         )
 
     def _compile(self, lowered: LoweredConstraint, node: Node) -> None:
@@ -154,19 +158,13 @@ def _of_node(node: Node, error: InterlockError) -> InterlockError:
     match node:
         case JsonValue(origin=origin, tool=tool):
             code = "invalid_schema" if error.code == "invalid_grammar" else error.code
-            reason = _own_words(error.message).replace("the grammar", "the schema")
+            reason = own_words(error.message).replace("the grammar", "the schema")
             problem = Problem(reason=reason, tool=tool)
             return InterlockError(code, reason, param=origin or None, problems=(problem,))
         case Regex(origin=origin):
             code = "invalid_regex" if error.code == "invalid_grammar" else error.code
-            return InterlockError(code, _own_words(error.message), param=origin or None)
+            return InterlockError(code, own_words(error.message), param=origin or None)
         case Grammar(origin=origin) | Choice(origin=origin):
             return InterlockError(error.code, error.message, param=origin or None)
         case _:
             return error
-
-
-def _own_words(message: str) -> str:
-    """Without the place and the excerpt of a grammar that the caller never saw."""
-    text = re.split(r"\n +1 \| ", message)[0].strip()
-    return re.sub(r"^(the constraint exceeds a limit: )?at \d+\(\d+\): ", r"\1", text)

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from jsonschema.exceptions import best_match
 
 from interlock.constraints import bitmask
 from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.constraints.engine_trial import refusal
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
 from interlock.constraints.schema import load_documents
@@ -61,7 +63,8 @@ class SchemaCheck:
         self._bytes = {number: byte for byte, number in self._ids.items()}
         self._stop_ids = vocabulary.stop_ids
         self._row = np.zeros(bitmask.num_words(vocabulary.size), np.int32)
-        lowered = lower(ConstraintSpec(root=value), {}, documents=load_documents(documents))
+        known, trial = load_documents(documents), partial(refusal, provider)
+        lowered = lower(ConstraintSpec(root=value), {}, documents=known, trial=trial)
         self._grammar = guarded(provider, lowered)
 
     def verdict(self, text: str) -> Verdict:

@@ -80,20 +80,22 @@ def lower(
     schema_grammar: SchemaLowering | None = None,
     documents: Mapping[str, Any] = MappingProxyType({}),
     guards: bool = True,
+    trial: schema.EngineTrial | None = None,
 ) -> LoweredConstraint:
     """Lower ``spec`` for a vocabulary with these special tokens (spelling to id).
 
     gbnf_to_lark: converter for GBNF and EBNF; without one such grammars are refused.
     documents: schemas that references may name, by URI. guards: the engine has them; without, what only they hold is refused.
+    trial: relaxed schemas also lose what the engine does not take.
     Raises ``InterlockError``: ``invalid_schema`` with the problems of all schemas, ``invalid_grammar``,
     ``constraint_too_complex``.
     """
     if spec.provider != "llguidance":
         raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
     try:
-        compile_json = schema_grammar or partial(schema.schema_grammar, documents=documents, guards=guards)
-        compile_arguments = partial(argument_grammar, documents=documents, guards=guards)
-        return _Lowering(spec, special_tokens, gbnf_to_lark, compile_json, compile_arguments).run()
+        held = partial(schema.schema_grammar, documents=documents, guards=guards, trial=trial)
+        compile_arguments = partial(argument_grammar, documents=documents, guards=guards, trial=trial)
+        return _Lowering(spec, special_tokens, gbnf_to_lark, schema_grammar or held, compile_arguments).run()
     except RecursionError:
         raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None
 

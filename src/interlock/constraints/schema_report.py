@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from interlock.constraints.check import SchemaCheck
 from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.constraints.engine_trial import refusal
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import Provider
 from interlock.constraints.schema import Compiled, compile_value, load_documents, value_options
@@ -40,14 +42,17 @@ def schema_report(
     options = value_options(value, guards=guards, documents=load_documents(documents))
     value = replace(value, syntax="json")
     begin = time.perf_counter()
-    compiled = compile_value(value, "j", options)
+    trial = partial(refusal, provider)
+    compiled = compile_value(value, "j", options, trial=trial)
     lower_ms = _since(begin)
     rows = _rows(compiled)
     if compiled.problems:
         return {"compiled": False, "report": rows}
     begin = time.perf_counter()
     try:
-        lowered = lower(ConstraintSpec(root=value), {}, documents=options.documents, guards=options.guards)
+        lowered = lower(
+            ConstraintSpec(root=value), {}, documents=options.documents, guards=options.guards, trial=trial
+        )
         (timed or provider).compile(lowered.grammar)
     except InterlockError as error:
         rows.append(_row(Problem(reason=error.message), "refused"))

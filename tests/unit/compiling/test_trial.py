@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from interlock.compiling.helper import run
@@ -145,3 +148,31 @@ def test_without_guards_what_only_they_hold_is_refused_with_its_place():
     report = Trial({}, guards=False).check(spec, (), {})
     assert not report["compiled"]
     assert Trial({}).check(spec, (), {})["compiled"]
+
+
+HARD = {
+    "type": "object",
+    "properties": {
+        "n": {"type": "integer"},
+        "s": {
+            "type": "string",
+            "allOf": [
+                {"oneOf": [{"pattern": f"{a}{b}"}, {"pattern": f"{b}{a}"}, {"pattern": f"{a}.*{b}"}]}
+                for a, b in ("a1", "a2", "a3", "b1", "b2")
+            ],
+        },
+    },
+    "required": ["s"],
+}
+"""Within the limits of the schema compiler, beyond those of the grammar engine."""
+
+
+def test_what_the_engine_does_not_take_is_left_out_of_a_relaxed_schema() -> None:
+    value = JsonValue(json.dumps(HARD))
+    with pytest.raises(InterlockError, match="exceeds a limit"):
+        TRIAL.run(ConstraintSpec(root=value))
+    lowered = TRIAL.run(ConstraintSpec(root=Sequence((Text("x"), replace(value, relaxed=True)))))
+    assert {item.keyword for item in lowered.unenforced} == {"oneOf", "pattern"}
+    assert all("exceeds a limit" in item.reason for item in lowered.unenforced)
+    report = TRIAL.check(ConstraintSpec(root=replace(value, relaxed=True)), ['{"s":"x"}', '{"n":1}'], {})
+    assert [item["accepted"] for item in report["instances"]] == [True, False]

@@ -13,13 +13,14 @@ from interlock.constraints.schema.compile import Compiled, LoweringFactory, comp
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.lower.syntax import JsonSyntax, json_syntax
 from interlock.constraints.schema.options import Limits, SchemaOptions
-from interlock.constraints.schema.relax import compile_exact, compile_relaxed
+from interlock.constraints.schema.relax import EngineTrial, compile_exact, compile_relaxed
 from interlock.constraints.schema.report import Finding, SchemaReport
 from interlock.core.constraint import JsonValue
 from interlock.errors import InterlockError, Problem
 
 __all__ = [
     "Compiled",
+    "EngineTrial",
     "Finding",
     "JsonSyntax",
     "Limits",
@@ -58,14 +59,16 @@ def schema_grammar(
     lowering: LoweringFactory | None = None,
     documents: Mapping[str, Any] = MappingProxyType({}),
     guards: bool = True,
+    trial: EngineTrial | None = None,
 ) -> SchemaGrammar:
     """The grammar of one ``JsonValue``. lowering: for another syntax than JSON, see ``arguments.py``.
     documents: schemas that references may name, by URI. guards: there are some.
+    trial: asks the engine; a relaxed value then loses what that does not take, too.
 
     Raises ``InterlockError`` ``invalid_schema`` with every problem.
     """
     options = options or value_options(value, guards=guards, documents=documents)
-    compiled = compile_value(value, prefix, options, lowering)
+    compiled = compile_value(value, prefix, options, lowering, trial)
     if compiled.problems:
         raise _error(value, compiled.problems)
     return SchemaGrammar(
@@ -89,13 +92,22 @@ def value_options(value: JsonValue, *, guards: bool, documents: Mapping[str, Any
 
 
 def compile_value(
-    value: JsonValue, prefix: str, options: SchemaOptions, lowering: LoweringFactory | None = None
+    value: JsonValue,
+    prefix: str,
+    options: SchemaOptions,
+    lowering: LoweringFactory | None = None,
+    trial: EngineTrial | None = None,
 ) -> Compiled:
     """``compile_schema`` of a value, without what cannot be held if the value is relaxed."""
     syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
     schema = load_schema(value.schema)
-    compile_all = compile_relaxed if value.relaxed else compile_exact
-    return compile_all(schema, lambda part: compile_schema(part, options, syntax, prefix, lowering=lowering))
+
+    def compile_part(part: Any) -> Compiled:
+        return compile_schema(part, options, syntax, prefix, lowering=lowering)
+
+    return (
+        compile_relaxed(schema, compile_part, trial) if value.relaxed else compile_exact(schema, compile_part)
+    )
 
 
 def load_schema(text: str) -> Any:

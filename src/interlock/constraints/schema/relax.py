@@ -34,17 +34,47 @@ _STAGES: tuple[frozenset[str], ...] = (
     frozenset({"oneOf", "anyOf", "allOf", "pattern", "patternProperties", "multipleOf", "minProperties", "maxProperties"}),
 )  # fmt: skip
 """What goes, all at once, where a schema as a whole is too complex."""
+_LEXICAL = frozenset({"pattern", "multipleOf"})
+"""What goes before all that where it is the engine that finds it so: long terminals take its fuel."""
+
+EngineTrial = Callable[[str], str]
+"""Why the grammar engine does not take a grammar, "" if it does."""
 
 
-def compile_relaxed(schema: Any, compile_part: Callable[[Any], Compiled]) -> Compiled:
-    """Compile ``schema`` without what cannot be held. ``problems`` are left only where that does not help."""
-    compiled, part = _reduced(schema, compile_part, _STAGES)
+def compile_relaxed(
+    schema: Any, compile_part: Callable[[Any], Compiled], trial: EngineTrial | None = None
+) -> Compiled:
+    """Compile ``schema`` without what cannot be held, here or, with a ``trial``, by the engine. ``problems`` are left
+    only where that does not help."""
+    if trial is None:
+        compiled, part = _reduced(schema, compile_part, _STAGES)
+    else:
+        compiled, part = _reduced_for(trial, schema, compile_part)
     if compiled.problems or not part.left_out:
         return compiled
-    unenforced = tuple(dict.fromkeys(part.left_out))
+    unenforced = tuple({(item.keyword, item.pointer): item for item in part.left_out}.values())
     findings = tuple(Finding(item.pointer, item.keyword, "unenforced", item.reason) for item in unenforced)
     report = SchemaReport((*compiled.report.findings, *findings))
     return replace(compiled, report=report, unenforced=unenforced)
+
+
+def _reduced_for(
+    trial: EngineTrial, schema: Any, compile_part: Callable[[Any], Compiled]
+) -> tuple[Compiled, _Part]:
+    def compile_and_try(part: Any) -> Compiled:
+        return _tried(compile_part(part), trial)
+
+    compiled, part = _reduced(schema, compile_and_try, (_LEXICAL, *_STAGES))
+    if compiled.is_contradiction:  # a definition that lost its patterns is used in a negation
+        return _reduced(schema, compile_and_try, _STAGES)
+    return compiled, part
+
+
+def _tried(compiled: Compiled, trial: EngineTrial) -> Compiled:
+    if compiled.problems:
+        return compiled
+    reason = trial(f"start: {compiled.start}\n{compiled.lark}")
+    return replace(compiled, problems=(Problem(reason=reason),)) if reason else compiled
 
 
 def compile_exact(schema: Any, compile_part: Callable[[Any], Compiled]) -> Compiled:
@@ -110,15 +140,20 @@ class _Part:
 
     def leave_out_all(self, names: frozenset[str], reason: str) -> None:
         """Take these keywords out of every schema below."""
+        while found := self._places(names):  # what is loosened on the way has another place
+            for pointer, name in found:
+                self.leave_out(Problem(reason=reason, keyword=name, pointer=f"{pointer}/{name}"))
+
+    def _places(self, names: frozenset[str]) -> list[tuple[str, str]]:
         uri = self.schema.get("$schema") if isinstance(self.schema, dict) else None
         dialect = from_uri(uri) or Dialect.DRAFT2020
-        pending: list[tuple[str, Any]] = [("", self.schema)]
+        found, pending = [], [("", self.schema)]
         while pending:
             pointer, part = pending.pop()
             if isinstance(part, dict):
-                for name in [name for name in part if name in names]:
-                    self._remove(_steps(pointer), name, reason)
+                found += [(pointer, name) for name in part if name in names]
                 pending += [(pointer + step, child) for _, step, child in subschemas(part, dialect)]
+        return found
 
     def _remove(self, path: list[str], keyword: str, reason: str) -> bool:
         del _at(self.schema, path)[keyword]

@@ -19,6 +19,10 @@ from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text import lang
 
 _MAX_DISTINCT = 60
+_MAX_REPEATABLE = 30
+_AGAIN = 62  # the bit of a value that came again
+_COMMAS = "[40:60]"
+_MAX_COUNTED = 1 << 19
 
 
 class ArrayLowering:
@@ -47,7 +51,7 @@ class ArrayLowering:
         """The rule of an inhabited shape. Raises ``RefusedError``."""
         shape = self._trimmed(shape)
         if shape.repeats:
-            raise RefusedError("the negation of uniqueItems is not supported", keyword="uniqueItems")
+            return self._repeating(shape)
         unique = shape.unique and (shape.high is None or shape.high > 1)
         in_grammar = unique and not shape.contains and not self._has_tagged_items
         domain = self._algebra.finite_items(shape, _MAX_DISTINCT) if in_grammar else None
@@ -63,6 +67,15 @@ class ArrayLowering:
         if shape.contains:
             return self._contains.lower(shape)
         return self._writer.rule(self._plain(shape))
+
+    def is_writable(self, shape: ArrayShape) -> bool:
+        """Not so where two items must be equal and could be anything: such arrays are left out if there are others."""
+        return not shape.repeats or self._repeatable(self._trimmed(shape)) is not None
+
+    def _repeatable(self, shape: ArrayShape) -> list[Member] | None:
+        if shape.prefix or shape.contains or shape.unique or max(shape.low, shape.high or 0) > _MAX_COUNTED:
+            return None
+        return self._algebra.finite_items(shape, _MAX_REPEATABLE)
 
     def _trimmed(self, shape: ArrayShape) -> ArrayShape:
         """Positions that nothing can fill end the array."""
@@ -151,6 +164,30 @@ class ArrayLowering:
             entry.append(f"{opening} @p0@::0x0")
         bodies["e"] = (" | ".join(entry), False)
         return self._writer.group(bodies, "e")
+
+    def _repeating(self, shape: ArrayShape) -> str:
+        """A bit for each value that was used, and one for the first that comes again."""
+        domain = self._repeatable(shape)
+        if domain is None:
+            raise RefusedError(
+                "its negation needs items that are a small finite set of scalars, without prefixItems and contains",
+                keyword="uniqueItems",
+            )
+        opening, closing, comma = self._marks()
+        not_last = when.TRUE if shape.high is None else f"lt({_COMMAS}, {shape.high - 1})"
+        items = []
+        for bit, member in enumerate(domain):
+            name = self._member(member)
+            items.append((f"{name} @t@::{when.set_bits([bit])}", when.any_of([f"bit_set({_AGAIN})", not_last])))
+            items.append((f"{name} @t@::{when.set_bits([_AGAIN])}", f"bit_set({bit})"))
+        enough = f"ge({_COMMAS}, {shape.low - 1})" if shape.low > 2 else when.TRUE
+        counted = f"incr({_COMMAS})" if shape.high is not None or shape.low > 2 else "_"
+        after = [
+            (closing, when.all_of([f"bit_set({_AGAIN})", enough])),
+            (f"{comma} @p@::{counted}", not_last),
+        ]
+        bodies = {"p": (when.alternatives(items), True), "t": (when.alternatives(after), True)}
+        return self._writer.group({**bodies, "e": (f"{opening} @p@::0x0", False)}, "e")
 
     def _member(self, member: Member) -> str:
         kind, value = member

@@ -1,7 +1,5 @@
-"""Arrays with ``contains``: one that is counted, or several that need one item each.
-
-The parameter of the rules holds the number of matches (or a bit for each kind seen) in its low bits, and the
-number of commas in the loop behind the unrolled positions in its high ones.
+"""Arrays with ``contains``. For one of them, the parameter of the rules holds the number of matches in its low bits, and
+the number of commas in the loop behind the unrolled positions in its high ones; several are an automaton.
 """
 
 from __future__ import annotations
@@ -12,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
-from interlock.constraints.schema.graph import Value, meet, meet_all
+from interlock.constraints.schema.graph import Value, meet
 from interlock.constraints.schema.lower import conditions as when
+from interlock.constraints.schema.lower.contains_automaton import ContainsAutomaton
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.problems import RefusedError
@@ -43,13 +42,7 @@ class ContainsLowering:
             raise RefusedError("too many items beside 'contains'", keyword="maxItems", too_complex=True)
         if len(rules) == 1:
             return _Counted(self, shape, rules[0]).write()
-        if len(rules) > 4 or shape.high is not None or len({rule.start for rule in rules}) > 1:
-            raise RefusedError(
-                "several 'contains' beside maxItems or from different positions", keyword="contains"
-            )
-        if any(rule.low != 1 or rule.high is not None for rule in rules):
-            raise RefusedError("several 'contains' with counts are not supported", keyword="contains")
-        return _Covering(self, shape, rules).write()
+        return ContainsAutomaton(self.algebra, self.writer, self.syntax, self.symbol).lower(shape, rules)
 
 
 class _Stateful(ABC):
@@ -167,25 +160,3 @@ class _Counted(_Stateful):
             )
             for left in range(low + 1)
         )
-
-
-class _Covering(_Stateful):
-    """A bit for each kind that was seen."""
-
-    def __init__(self, owner: ContainsLowering, shape: ArrayShape, rules: list[Contains]) -> None:
-        super().__init__(owner, shape)
-        self.rules = rules
-
-    def options(self, index: int) -> list[Option]:
-        value = self.shape.item(index)
-        if index < self.rules[0].start:
-            return [(value, "_", when.TRUE)]
-        out = []
-        for mask in range(1 << len(self.rules)):
-            chosen = [bit for bit in range(len(self.rules)) if mask >> bit & 1]
-            kind = meet_all([value, *(self.rules[bit].value for bit in chosen)])
-            out.append((kind, when.set_bits(chosen), when.TRUE))
-        return out
-
-    def enough(self) -> str:
-        return when.has_all(range(len(self.rules)))

@@ -106,10 +106,12 @@ class ValueLowering:
 
     def _alternatives(self, value: Value) -> list[str]:
         out = self._scalars(self.algebra.scalars(value))
-        for array in self.algebra.arrays(value):
-            out.append(self._arrays.lower(array))
         for shape in self.algebra.objects(value):
             out += self._objects.lower(shape)
+        arrays = self.algebra.arrays(value)
+        for array in arrays:
+            if self._arrays.is_writable(array) or not (out or any(map(self._arrays.is_writable, arrays))):
+                out.append(self._arrays.lower(array))
         return list(dict.fromkeys(out))
 
     def _scalars(self, scalars: Scalars) -> list[str]:

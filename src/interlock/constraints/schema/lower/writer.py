@@ -7,6 +7,8 @@ import re
 from interlock.constraints.schema.options import Limits
 from interlock.constraints.schema.problems import RefusedError
 
+_PLACEHOLDER = re.compile("@([a-z0-9]+)@")
+
 
 class Symbols(str):
     """Grammar symbols that stand where a terminal expression could: special tokens, several symbols, or none."""
@@ -68,9 +70,8 @@ class Writer:
             return known
         names = {name: self.reserve() for name in bodies}
         for name, (body, parametric) in bodies.items():
-            for placeholder, real in names.items():
-                body = body.replace(f"@{placeholder}@", real)  # noqa: PLW2901
-            self.define(names[name], body, parametric=parametric)
+            real = _PLACEHOLDER.sub(lambda found: names[found[1]], body)
+            self.define(names[name], real, parametric=parametric)
         self._by_body[key] = names[entry]
         return names[entry]
 

@@ -156,12 +156,15 @@ def _star(item: Syntax, rest: Rest) -> Rest:
 
 
 def _tempered(item: Syntax, rest: Rest) -> Rest | None:
-    """``((?!A)c)*`` up to the end of the text: no suffix begins with A."""
+    """``((?!A)(?!B)c)*`` up to the end of the text: no suffix begins with A or B."""
     if rest[WORD] != EMPTY or rest[OTHER] != EMPTY or rest[START] != EMPTY:
         return None
     match item:
-        case Seq(items=(Look(item=ahead, negative=True), Class(ranges=ranges))) if not _asserts(ahead):
-            forbidden = _plain(ahead)
+        case Seq(items=(Look(), *_, Class(ranges=ranges)) as items):
+            looks = [look for look in items[:-1] if isinstance(look, Look) and look.negative]
+            if len(looks) + 1 < len(items) or any(_asserts(look.item) for look in looks):
+                return None
+            forbidden = alt(_plain(look.item) for look in looks)
             if forbidden.nullable:
                 return None
             lang = both(repeat(one_of(ranges), 0, None), negate(cat(ANY, forbidden, ANY)))
