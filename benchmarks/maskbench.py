@@ -2,10 +2,12 @@
 
 Runs on any folder of ``*.jsonl`` or ``*.jsonl.xz`` files with one schema a line:
 ``{"id", "schema", "tests": [{"valid", "data"}]}`` (the format of MaskBench). Each instance is fed token by token as
-``json.dumps`` writes it; before each token the mask is computed and timed. ``invalid accepted`` must be 0: an
-instance that is not valid came through. Where the grammar forces text, its own tokens for that text are fed: a
-token across the end of forced text is never offered, though the document is in the language. With ``--peers`` llguidance's own strict ``%json`` runs on the
-same schemas and instances, and so does xgrammar where it is installed. The last line is one JSON document.
+``json.dumps`` writes it; before each token the mask is computed and timed, as the server does it: into a row that is
+there. ``invalid accepted`` must be 0: an instance that is not valid came through. Where the grammar forces text, its own
+tokens for that text are fed: a token across the end of forced text is never offered, though the document is in the
+language. With ``--peers`` llguidance's own strict ``%json`` runs on the same schemas and instances, and so does xgrammar
+where it is installed. ``--clock cpu`` measures the time of the thread, for a busy machine. The last line is one JSON
+document.
 
     python benchmarks/maskbench.py --data ../shared/data/maskbench --tokenizer tokenizer.json --order any --open-objects
 """
@@ -21,7 +23,7 @@ import lzma
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,14 +32,16 @@ import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 
 from common import finish
-from interlock.constraints.providers.base import MatcherError
-from interlock.constraints.providers.llguidance import LLGuidanceMatcher, parser_limits
+from interlock.constraints import bitmask
+from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
+from interlock.constraints.providers.llguidance import LLGuidanceGrammar, parser_limits
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
-from interlock.constraints.schema.guards.matcher import GuardedMatcher
-from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn, Value
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.core.tokenizer import Vocabulary
+
+Clock = Callable[[], float]  # seconds
 
 _SEPARATORS = (",", ":")
 _WITHOUT_FORMATS = ("restored_uniqueItems",)
@@ -51,7 +55,14 @@ class RefusedError(Exception):
 class Run(Protocol):
     """A matcher for one instance."""
 
-    def mask(self) -> bytes: ...
+    def fill(self) -> None:
+        """Compute the mask: this is what is timed."""
+        ...
+
+    def allows(self, token: int) -> bool:
+        """By the mask that was computed."""
+        ...
+
     def consume(self, token: int) -> bool: ...
     def forced(self) -> list[int]: ...
     def accepts_end(self) -> bool: ...
@@ -68,11 +79,15 @@ class Compiler(Protocol):
 
 
 class _Native:
-    def __init__(self, matcher: LLMatcher) -> None:
+    def __init__(self, matcher: LLMatcher, num_words: int) -> None:
         self._matcher = matcher
+        self._row = np.zeros(num_words, dtype=np.int32)
 
-    def mask(self) -> bytes:
-        return self._matcher.compute_bitmask()
+    def fill(self) -> None:
+        self._matcher.unsafe_compute_mask_ptr(self._row.ctypes.data, self._row.nbytes)
+
+    def allows(self, token: int) -> bool:
+        return bitmask.is_allowed(self._row, token)
 
     def consume(self, token: int) -> bool:
         return self._matcher.consume_token(token)
@@ -84,18 +99,21 @@ class _Native:
         return not self._matcher.is_error() and self._matcher.is_accepting()
 
 
-class _Guarded:
-    """The matcher of the server, with what guards take from the masks."""
+class _Served:
+    """The matcher of the server, which fills a row that is there."""
 
-    def __init__(self, matcher: GuardedMatcher, num_words: int) -> None:
+    def __init__(self, matcher: Matcher, num_words: int) -> None:
         self._matcher = matcher
         self._row = np.zeros(num_words, dtype=np.int32)
 
-    def mask(self) -> bytes:
-        with contextlib.suppress(MatcherError):
+    def fill(self) -> None:
+        try:
             self._matcher.fill(self._row)
-            return self._row.tobytes()
-        return bytes(self._row.nbytes)
+        except MatcherError:
+            self._row[:] = 0
+
+    def allows(self, token: int) -> bool:
+        return bitmask.is_allowed(self._row, token)
 
     def consume(self, token: int) -> bool:
         with contextlib.suppress(MatcherError):
@@ -116,25 +134,25 @@ class Interlock:
     options: SchemaOptions
     name: str = "interlock"
 
-    def compile(self, schema: Any) -> tuple[LLMatcher, GuardPlan | None]:
+    def compile(self, schema: Any) -> CompiledGrammar:
         syntax = json_syntax(*_SEPARATORS, flexible=False)
         compiled = compile_schema(load_schema(json.dumps(schema)), self.options, syntax, "j")
         if compiled.problems:
             raise RefusedError(compiled.problems[0].reason)
         lark = f"start: {compiled.start}\n{compiled.lark}"
-        matcher = LLMatcher(self.tokenizer, lark, log_level=0, limits=parser_limits())
-        return _checked(matcher), compiled.guards
 
-    def start(self, compiled: tuple[LLMatcher, GuardPlan | None]) -> Run:
-        matcher, plan = compiled
-        native = _Native(matcher.deep_copy())
-        return native if plan is None else self._guarded(matcher.deep_copy(), plan)
+        def native() -> LLMatcher:
+            return _checked(LLMatcher(self.tokenizer, lark, log_level=0, limits=parser_limits()))
 
-    def _guarded(self, native: LLMatcher, plan: GuardPlan) -> _Guarded:
-        vocabulary = _vocabulary(self.tokenizer)
-        inner = LLGuidanceMatcher(native, vocabulary.stop_ids, vocabulary.num_words)
-        matcher = GuardedMatcher(inner, GuardedTurn(Value(0), (plan,)), vocabulary, {})
-        return _Guarded(matcher, vocabulary.num_words)
+        num_words = bitmask.num_words(self.tokenizer.vocab_size)
+        grammar = LLGuidanceGrammar(native(), (self.tokenizer.eos_token,), num_words, len(lark), native)
+        if compiled.guards is None:
+            return grammar
+        turn = GuardedTurn(Value(0), (compiled.guards,))
+        return GuardedGrammar(grammar, turn, _vocabulary(self.tokenizer))
+
+    def start(self, compiled: CompiledGrammar) -> Run:
+        return _Served(compiled.matcher(), bitmask.num_words(self.tokenizer.vocab_size))
 
 
 @functools.cache
@@ -165,7 +183,7 @@ class PercentJson:
         return _checked(LLMatcher(self.tokenizer, grammar, log_level=0))
 
     def start(self, compiled: LLMatcher) -> Run:
-        return _Native(compiled.deep_copy())
+        return _Native(compiled.deep_copy(), bitmask.num_words(self.tokenizer.vocab_size))
 
 
 def _checked(matcher: LLMatcher) -> LLMatcher:
@@ -208,11 +226,13 @@ def _quantiles(values: list[float], wanted: dict[str, float]) -> dict[str, float
     return {name: round(ordered[min(int(len(ordered) * q), len(ordered) - 1)], 2) for name, q in wanted.items()}
 
 
-def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) -> tuple[Tally, list[str]]:
+def measure(
+    compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any], clock: Clock
+) -> tuple[Tally, list[str]]:
     """One schema with its instances, and what went wrong."""
     tally, wrong = Tally(schemas=1), []
     gc.collect(0)  # between the schemas, not inside one: as a compile helper does it
-    begin = time.perf_counter()
+    begin = clock()
     try:
         compiled = compiler.compile(case["schema"])
     except (RefusedError, RuntimeError) as refused:  # a native compiler's way to refuse is a RuntimeError
@@ -221,11 +241,11 @@ def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) ->
         tally.unsatisfiable = int(is_empty and "no document is valid" in str(refused))
         return tally, [f"refused: {str(refused)[:160]}"]
     finally:
-        tally.compile_ms.append((time.perf_counter() - begin) * 1e3)
+        tally.compile_ms.append((clock() - begin) * 1e3)
     tally.compiled = 1
     for test in case["tests"]:
         text = json.dumps(test["data"], separators=_SEPARATORS, ensure_ascii=False)
-        accepted = replay(compiler.start(compiled), tokenizer, text, tally.mask_us)
+        accepted = replay(compiler.start(compiled), tokenizer, text, tally.mask_us, clock)
         if accepted and not test["valid"]:
             tally.invalid_accepted += 1
             wrong.append(f"invalid accepted: {text[:160]}")
@@ -238,14 +258,14 @@ def measure(compiler: Compiler, tokenizer: LLTokenizer, case: dict[str, Any]) ->
     return tally, wrong
 
 
-def replay(run: Run, tokenizer: LLTokenizer, text: str, mask_us: list[float]) -> bool:
+def replay(run: Run, tokenizer: LLTokenizer, text: str, mask_us: list[float], clock: Clock) -> bool:
     tokens, at = tokenizer.tokenize_str(text), 0
     while at < len(tokens):
-        begin = time.perf_counter()
-        mask = run.mask()
-        mask_us.append((time.perf_counter() - begin) * 1e6)
+        begin = clock()
+        run.fill()
+        mask_us.append((clock() - begin) * 1e6)
         token = tokens[at]
-        if not mask[token >> 3] >> (token & 7) & 1:
+        if not run.allows(token):
             forced = run.forced()
             rest, prefix = tokenizer.decode_bytes(tokens[at:]), tokenizer.decode_bytes(forced)
             if not forced or not rest.startswith(prefix):
@@ -294,12 +314,15 @@ def main() -> None:
     parser.add_argument("--open-objects", action="store_true")
     parser.add_argument("--no-guards", action="store_true", help="grammar alone; what needs a guard is refused")
     parser.add_argument("--sample", type=int, default=1, help="every N-th schema of each file")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--peers", action="store_true", help="run llguidance's %%json and xgrammar too")
     parser.add_argument("--verbose", action="store_true", help="list every schema that is not right")
     parser.add_argument("--json", action="store_true", help="print nothing but the last line")
     args = parser.parse_args()
 
+    clock = time.perf_counter if args.clock == "wall" else time.thread_time
     tokenizer = load_tokenizer(args.tokenizer)
+    _vocabulary(tokenizer)  # a server has it before its first request
     gc.disable()
     gc.freeze()
     options = SchemaOptions(
@@ -322,7 +345,7 @@ def main() -> None:
                 formats = "annotation" if path.name.startswith(_WITHOUT_FORMATS) else "assert"
                 compiler.options = replace(options, format_mode=formats)
             for case in cases(path, args.sample):
-                found, wrong = measure(compiler, tokenizer, case)
+                found, wrong = measure(compiler, tokenizer, case, clock)
                 tally.add(found)
                 if args.verbose and not args.json:
                     for text in wrong:
@@ -338,6 +361,7 @@ def main() -> None:
         "open_objects": args.open_objects,
         "guards": not args.no_guards,
         "sample": args.sample,
+        "clock": args.clock,
     }
     finish(
         "maskbench",

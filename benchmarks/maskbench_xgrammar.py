@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import xgrammar
 
+from interlock.constraints import bitmask
+
 
 class XGrammar:
     """texts: bytes of each token, empty for special ones. stop_ids: at least one."""
@@ -42,10 +44,12 @@ class XGrammarRun:
         self._stop_id = stop_id
         self._row = np.empty((1, -(-vocab_size // 32)), np.int32)
 
-    def mask(self) -> bytes:
+    def fill(self) -> None:
         self._row[:] = -1
         self._matcher.fill_next_token_bitmask(self._row)
-        return self._row.tobytes()
+
+    def allows(self, token: int) -> bool:
+        return bitmask.is_allowed(self._row[0], token)
 
     def consume(self, token: int) -> bool:
         return bool(self._matcher.accept_token(token))
