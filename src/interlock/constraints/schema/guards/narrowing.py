@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
+from interlock.constraints.bitmask import is_allowed
 from interlock.constraints.providers.base import MatcherError, Row
 from interlock.constraints.schema.guards.foresight import (
     DEAD,
@@ -73,67 +74,67 @@ class Narrowing:
     def run(self) -> int:
         """The number of tokens taken out."""
         near = [state for state in self._states if is_near(state)]
-        if len(near) == 1:
-            self._look_at_row(near[0])
-        suspects = {one for state in near for one in self._suspects(state)}
-        vetoed = self._among_suspects(suspects)
-        vetoed += [
-            one for one in self._crossers() if one not in suspects and self._is_vetoed(one, is_suspect=False)
-        ]
+        texts = [list(echoes(state)) for state in near]
+        alive = self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set()
+        suspects = {one for state, ways in zip(near, texts, strict=True) for one in self._suspects(state, ways)}
+        vetoed = self._vetoed(suspects, alive)
         for token_id in vetoed:
             bitmask.clear(self._row, token_id)
         if self._probe is not None:
             self._probe.close()
         return len(vetoed)
 
-    def _among_suspects(self, suspects: set[int]) -> list[int]:
+    def _vetoed(self, suspects: set[int], alive: set[int]) -> list[int]:
+        """alive: those from which there is a way on."""
         tokens = self._vocabulary.tokens
         vetoed: list[int] = []
-        fine: list[bytes] = []
-        for one in sorted(suspects, key=lambda one: -len(tokens[one])):
-            if any(way.startswith(tokens[one]) for way in fine):
-                continue  # a way on is one for all its beginnings
-            if self._is_vetoed(one, is_suspect=True):
+        passed: set[bytes] = set()  # texts that a way on begins with
+        for one in sorted(suspects.union(self._crossers()), key=lambda one: -len(tokens[one])):
+            token = tokens[one]
+            if token in passed:
+                continue
+            if one not in alive and self._is_vetoed(one, is_suspect=one in suspects):
                 vetoed.append(one)
             else:
-                fine.append(tokens[one])
+                passed.update(token[:size] for size in range(1, len(token) + 1))
         return vetoed
 
-    def _look_at_row(self, state: State) -> None:
-        """In a string, the row itself often tells of a token that something new can follow."""
-        tokens = self._vocabulary.tokens
+    def _alive_by_row(self, state: State, ways: list[bytes]) -> set[int]:
+        """In a string, the row itself often tells of a token that something new can follow. ways: ``echoes``."""
         mode = _IN_STRING.get(state.mode)
         if mode is None:
-            return
-        heads = {one for echo in echoes(state) for one in self._vocabulary.beginnings(echo)}
-        for token_id in heads:
-            token = tokens[token_id]
+            return set()
+        alive = set()
+        first, _, _, *content = place(state)
+        for token_id in {one for way in ways for one in self._vocabulary.beginnings(way)}:
+            token = self._vocabulary.tokens[token_id]
             text = state.text + token
-            if (
-                text[:1] != b'"'
-                or b'"' in text[1:]
-                or b"\\" in text
-                or not bitmask.is_allowed(self._row, token_id)
-            ):
+            if text[:1] != b'"' or b'"' in text[1:] or b"\\" in text or not is_allowed(self._row, token_id):
                 continue
-            behind = replace(state, mode=mode, text=text)
-            where = (place(behind),)
-            if self._until(where) < self._num_items:
-                ids, following = self._vocabulary.following(token)
-                first = set(following[self._bits(ids)].tolist())
-                if mode == "string":
-                    num_free = num_new(behind, first)
-                else:
-                    num_free = int(not first <= (near_bytes([behind]) or first))
-                if num_free:
-                    self._memo.until[where] = self._num_items + num_free - 1
+            where = ((first, mode, text, *content),)
+            until = self._until(where)
+            if until < self._num_items:
+                until = self._num_items + self._num_free(replace(state, mode=mode, text=text), token) - 1
+                if until >= self._num_items:
+                    self._memo.until[where] = until
+            if until >= self._num_items and self._shape is not None:
+                alive.add(token_id)
+        return alive
 
-    def _suspects(self, state: State) -> Iterator[int]:
-        """The allowed tokens that go on as an earlier item does, or may do so in another spelling."""
+    def _num_free(self, behind: State, token: bytes) -> int:
+        """How many ways on lead each to something new, as far as the row tells. behind: where ``token`` leads."""
+        ids, following = self._vocabulary.following(token)
+        first = set(following[self._bits(ids)].tolist())
+        if behind.mode == "string":
+            return num_new(behind, first)
+        return int(not first <= (near_bytes([behind]) or first))
+
+    def _suspects(self, state: State, ways: list[bytes]) -> Iterator[int]:
+        """The allowed tokens that go on as an earlier item does, or may do so in another spelling. ways: ``echoes``."""
         row, vocabulary = self._row, self._vocabulary
-        for echo in echoes(state):
-            yield from (one for one in vocabulary.beginnings(echo) if bitmask.is_allowed(row, one))
-            yield from self._allowed(vocabulary.beyond(echo))
+        for way in ways:
+            yield from (one for one in vocabulary.beginnings(way) if is_allowed(row, one))
+            yield from self._allowed(vocabulary.beyond(way))
         manner = respelling(state)
         if manner is not None:
             yield from bitmask.allowed_ids(row & vocabulary.respelt(manner, state.notation))
@@ -146,12 +147,12 @@ class Narrowing:
         allowed: NDArray[np.bool_] = (self._row[ids >> 5] >> (ids & 31)) & 1 == 1
         return allowed
 
-    def _crossers(self) -> list[int]:
+    def _crossers(self) -> set[int]:
         """The allowed tokens that may end an item and begin the next one."""
         in_string = all(state.mode in ("string", "key string") for state in self._states)
         notations = {state.notation for state in self._states}
         rows = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
-        return sorted({one for row in rows for one in bitmask.allowed_ids(self._row & row)})
+        return {one for row in rows for one in bitmask.allowed_ids(self._row & row)}
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""

@@ -48,13 +48,13 @@ def is_near(state: State) -> bool:
     if isinstance(notation, NestedTags):
         return tag_rivals.is_near(notation, state, keys(state))
     if state.mode in _OPEN:
-        return _may_close(state) or any(may_become(state.text, one) for one in inside(frame))
+        return _may_close(state) or any(may_become(state.text, one) for one in inside(frame, state.text))
     if state.mode in _KEYS:
         return (state.mode == "key" and bool(frame.rivals)) or any(
             string_rest(state.text, key) is not None for key in keys(state)
         )
     if state.mode == "colon":
-        return bool(inside(frame))
+        return any(True for _ in inside(frame))
     return bool(frame.rivals) or (frame.checked and bool(frame.seen.count))
 
 
@@ -94,7 +94,7 @@ def echoes(state: State) -> Iterable[bytes]:
     if mode in _KEYS:
         found = {rest for key in keys(state) if (rest := string_rest(state.text, key))}
         return found | {b"}"} if mode == "key" and frame.rivals else found
-    rests = {rest for one in inside(frame) for rest in _rests(state.text, one)}
+    rests = {rest for one in inside(frame, state.text) for rest in _rests(state.text, one)}
     return rests | {b"]"} if _may_close(state) else rests
 
 
@@ -110,7 +110,9 @@ def respelling(state: State) -> Respelling | None:
         return "escape"
     frame = state.frames[-1]
     texts = (
-        keys(state) if state.mode == "key string" else (one for one in inside(frame) if isinstance(one, bytes))
+        keys(state)
+        if state.mode == "key string"
+        else (one for one in inside(frame, state.text) if isinstance(one, bytes))
     )
     rests = [rest for one in texts if (rest := string_rest(state.text, one)) is not None]
     if not all(rests):
@@ -134,7 +136,7 @@ def _rests(text: bytes, value: Canonical) -> Iterable[bytes]:
     return [one[len(text) :] for one in texts if one.startswith(text)]
 
 
-def place(state: State) -> Hashable:
+def place(state: State) -> tuple[Hashable, ...]:
     """Equal for places from which a document goes on alike as far as the items of its scope matter."""
     at = scope_index(state)
     frames = () if at is None else state.frames[at:]

@@ -7,6 +7,8 @@ States are immutable: going back is keeping an old one.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any, Final, Literal
 
 import msgspec
@@ -15,7 +17,14 @@ from msgspec.structs import replace
 from interlock.constraints.schema.guards.notation import JSON, Notation, has_brackets
 from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
 from interlock.constraints.schema.guards.seen import Seen
-from interlock.constraints.schema.guards.values import Canonical, array, object_, scalar, spelling
+from interlock.constraints.schema.guards.values import (
+    Canonical,
+    array,
+    is_plain_string,
+    object_,
+    scalar,
+    spelling,
+)
 
 Mode = Literal[
     "value", "string", "string escape", "scalar", "after", "key", "key string", "key escape", "colon", "end",
@@ -99,13 +108,15 @@ class State(msgspec.Struct, frozen=True):
         return may_end(self.notation, self.mode, len(self.frames))
 
 
-def inside(frame: Frame) -> tuple[Canonical, ...]:
-    """What the next or open value in ``frame`` must not be, or may still be of that."""
-    found: tuple[Canonical, ...]
+def inside(frame: Frame, text: bytes = b"") -> Iterable[Canonical]:
+    """What the next or open value in ``frame`` must not be, or may still be of that: all that a scalar which begins with
+    ``text`` may become, and more."""
     if frame.is_array:
         at = 1 + frame.index
         found = tuple(rival[at] for rival in frame.rivals if len(rival) > at)
-        return (*found, *frame.seen) if frame.checked else found
+        if not frame.checked:
+            return found
+        return chain(found, frame.seen.beginning_with(text) if is_plain_string(text) else frame.seen)
     return tuple(value for rival in frame.rivals for key, value in rival[1:] if key == frame.key)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
 
 import msgspec
@@ -22,6 +24,15 @@ class Seen(msgspec.Struct, frozen=True):
     def __iter__(self) -> Iterator[Canonical]:
         return chain.from_iterable(self.parts)
 
+    def beginning_with(self, text: bytes) -> Iterator[bytes]:
+        """The strings among them whose plainest spelling begins with ``text``."""
+        for part in self.parts:
+            texts = _strings(part)
+            at = bisect_left(texts, text)
+            while at < len(texts) and texts[at].startswith(text):
+                yield texts[at]
+                at += 1
+
     def add(self, item: Canonical) -> Seen:
         """Also with ``item``, which is not in it yet."""
         parts, new = self.parts, frozenset((item,))
@@ -29,3 +40,8 @@ class Seen(msgspec.Struct, frozen=True):
             new |= parts[-1]
             parts = parts[:-1]
         return Seen((*parts, new), self.count + 1)
+
+
+@lru_cache(1_024)
+def _strings(part: frozenset[Canonical]) -> list[bytes]:
+    return sorted(one for one in part if isinstance(one, bytes))

@@ -68,12 +68,17 @@ def may_become(text: bytes, value: Canonical) -> bool:
     return _NUMBER_BEGUN.fullmatch(begun) is not None and _may_be_number(begun.decode(), value)
 
 
+def is_plain_string(text: bytes) -> bool:
+    """A string has begun, and whatever it may become begins with ``text`` in its plainest spelling."""
+    return text[:1] == b'"' and b"\\u" not in text and not text.endswith(b"\\")
+
+
 def string_rest(text: bytes, value: bytes) -> bytes | None:
     """What a string that begins with ``text`` lacks of ``value`` in its plainest spelling; ``None`` if it is another one.
     Empty inside a character that has several spellings."""
     if value.startswith(text):
         return value[len(text) :]
-    if text[:1] != b'"' or (b"\\u" not in text and not text.endswith(b"\\")):
+    if text[:1] != b'"' or is_plain_string(text):
         return None
     size = len(text) if _WHOLE.fullmatch(text) else text.rindex(b"\\")
     half = _HIGH_HALF.search(text, 0, size)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
 from typing import get_args
 
 import numpy as np
@@ -65,6 +64,8 @@ def _crosses(notation: Notation, in_string: bool) -> bytes:
 
 Ids = NDArray[np.int64]
 
+_MAX_KNOWN = 16_384
+
 
 class GuardVocabulary:
     """A vocabulary, and which of its tokens can do what in a document. Built once."""
@@ -77,27 +78,29 @@ class GuardVocabulary:
         )
         self.stop_ids = frozenset(vocabulary.stop_ids)
         self.num_words = bitmask.num_words(vocabulary.size)
-        ordinary = [
-            (token, number) for number, token in enumerate(self.tokens) if token and number not in self.stop_ids
-        ]
-        ordinary.sort()
-        self._texts = [token for token, _ in ordinary]
-        self._sorted_ids = np.array([number for _, number in ordinary], dtype=np.int64)
-        self.ids = dict(reversed(ordinary))
-        self._longest = max(map(len, self.ids), default=0)
-        self._ordinary = ordinary
+        tokens, apart = self.tokens, self.stop_ids
+        order = [number for number, token in enumerate(tokens) if token and number not in apart]
+        order.sort(key=tokens.__getitem__)
+        self._texts = [tokens[number] for number in order]
+        self._sorted_ids = np.array(order, dtype=np.int64)
+        self.ids = dict(zip(reversed(self._texts), reversed(order), strict=True))
+        self._longest = max(map(len, self._texts), default=0)
         self._rows: dict[bytes, Mask] = {}
         self.prepare(JSON)
+        self._beginnings: dict[bytes, list[int]] = {}
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
 
     def _steps(self) -> list[int]:
         """Tokens of which one begins any text that can be spelt at all: single bytes, and the longer ones where the
         vocabulary lacks the byte."""
-        single = {token for token in self.ids if len(token) == 1 and is_text(token)}
-        return sorted(
-            number for token, number in self.ids.items() if token in single or token[:1] not in single
-        )
+        found: list[int] = []
+        for byte in (bytes((value,)) for value in range(256)):
+            if byte in self.ids and is_text(byte):
+                found.append(self.ids[byte])
+            else:
+                found += {self.ids[self.tokens[number]] for number in self.beyond(byte).tolist()}
+        return sorted(found)
 
     def text(self, token_id: int) -> bytes:
         """The bytes of a token, a special one as ``marks.special_text`` spells it."""
@@ -105,6 +108,14 @@ class GuardVocabulary:
 
     def beginnings(self, text: bytes) -> list[int]:
         """The tokens that ``text`` may begin with."""
+        found = self._beginnings.get(text)
+        if found is None:
+            if len(self._beginnings) >= _MAX_KNOWN:
+                self._beginnings.clear()
+            found = self._beginnings[text] = self._find_beginnings(text)
+        return found
+
+    def _find_beginnings(self, text: bytes) -> list[int]:
         heads = (text[:size] for size in range(1, min(len(text), self._longest) + 1))
         return [self.ids[head] for head in heads if head in self.ids]
 
@@ -144,14 +155,11 @@ class GuardVocabulary:
         found = self._rows.get(regex)
         if found is None:
             pattern = re.compile(regex, re.DOTALL)
-            found = self._row(number for token, number in self._ordinary if pattern.search(token))
-            self._rows[regex] = found
+            matches = np.fromiter(map(bool, map(pattern.search, self._texts)), np.bool_, len(self._texts))
+            allowed = np.zeros(self.num_words * 32, np.bool_)
+            allowed[self._sorted_ids[matches]] = True
+            found = self._rows[regex] = bitmask.pack(allowed)
         return found
-
-    def _row(self, ids: Iterable[int]) -> Mask:
-        allowed = np.zeros(self.num_words * 32, np.bool_)
-        allowed[np.fromiter(ids, dtype=np.int64)] = True
-        return bitmask.pack(allowed)
 
 
 def _successor(text: bytes) -> bytes:
