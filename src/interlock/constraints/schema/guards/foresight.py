@@ -20,7 +20,8 @@ _MAX_STEPS = 10  # to where new items are many
 _UNCLEAR = ("scalar", "string escape", "key escape")
 _QUOTE = ord('"')
 _DIGITS = frozenset(b"0123456789")
-_RESPELT = frozenset(b"\\ \t\n\r")
+RESPELT = frozenset(b"\\ \t\n\r")
+"""Bytes that may go on as something does in another spelling."""
 
 
 class Probe(Protocol):
@@ -186,7 +187,7 @@ def near_bytes(states: list[State]) -> set[int] | None:
     """The bytes that may lead towards a repetition; ``None`` where that is not easily seen."""
     if any(state.mode in _UNCLEAR or b"\\u" in state.text for state in states):
         return None
-    return {rest[0] for state in states for rest in echoes(state)}.union(_RESPELT)
+    return {rest[0] for state in states for rest in echoes(state)}.union(RESPELT)
 
 
 def num_new(state: State, first: set[int]) -> int:
@@ -195,4 +196,4 @@ def num_new(state: State, first: set[int]) -> int:
     if state.mode not in ("string", "scalar", "value") or b"\\u" in state.text:
         return 0
     free = first.difference(rest[0] for rest in echoes(state))
-    return len(free - _RESPELT if state.mode == "string" else free & _DIGITS)
+    return len(free - RESPELT if state.mode == "string" else free & _DIGITS)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
@@ -13,12 +12,11 @@ from interlock.constraints.bitmask import is_allowed
 from interlock.constraints.providers.base import MatcherError, Row
 from interlock.constraints.schema.guards.foresight import (
     DEAD,
+    RESPELT,
     ExhaustedError,
     Foresight,
     Probe,
-    near_bytes,
     num_items,
-    num_new,
 )
 from interlock.constraints.schema.guards.rivals import (
     echoes,
@@ -89,14 +87,14 @@ class Narrowing:
         tokens = self._vocabulary.tokens
         vetoed: list[int] = []
         passed: set[bytes] = set()  # texts that a way on begins with
-        for one in sorted(suspects.union(self._crossers()), key=lambda one: -len(tokens[one])):
+        for one in self._longest_first(suspects.union(self._crossers())):
             token = tokens[one]
             if token in passed:
                 continue
             if one not in alive and self._is_vetoed(one, is_suspect=one in suspects):
                 vetoed.append(one)
             else:
-                passed.update(token[:size] for size in range(1, len(token) + 1))
+                passed.update(_beginnings(token))
         return vetoed
 
     def _alive_by_row(self, state: State, ways: list[bytes]) -> set[int]:
@@ -104,30 +102,37 @@ class Narrowing:
         mode = _IN_STRING.get(state.mode)
         if mode is None:
             return set()
-        alive = set()
+        alive: set[int] = set()
+        passed: set[bytes] = set()
         first, _, _, *content = place(state)
-        for token_id in {one for way in ways for one in self._vocabulary.beginnings(way)}:
+        heads = {one for way in ways for one in self._vocabulary.beginnings(way)}
+        for token_id in self._longest_first(one for one in heads if is_allowed(self._row, one)):
             token = self._vocabulary.tokens[token_id]
             text = state.text + token
-            if text[:1] != b'"' or b'"' in text[1:] or b"\\" in text or not is_allowed(self._row, token_id):
+            if token in passed or text[:1] != b'"' or b'"' in text[1:] or b"\\" in text:
                 continue
             where = ((first, mode, text, *content),)
             until = self._until(where)
             if until < self._num_items:
-                until = self._num_items + self._num_free(replace(state, mode=mode, text=text), token) - 1
-                if until >= self._num_items:
+                num_free = self._num_free(token, ways)
+                until = self._num_items + (num_free if mode == "string" else min(1, num_free)) - 1
+                if num_free:
                     self._memo.until[where] = until
             if until >= self._num_items and self._shape is not None:
                 alive.add(token_id)
+                passed.update(_beginnings(token))
         return alive
 
-    def _num_free(self, behind: State, token: bytes) -> int:
-        """How many ways on lead each to something new, as far as the row tells. behind: where ``token`` leads."""
+    def _num_free(self, token: bytes, ways: list[bytes]) -> int:
+        """In a string: how many bytes behind ``token`` lead to something new, as far as the row tells."""
+        size = len(token)
         ids, following = self._vocabulary.following(token)
-        first = set(following[self._bits(ids)].tolist())
-        if behind.mode == "string":
-            return num_new(behind, first)
-        return int(not first <= (near_bytes([behind]) or first))
+        taken = {way[size] for way in ways if len(way) > size and way.startswith(token)}
+        return len(set(following[self._bits(ids)].tolist()) - taken - RESPELT)
+
+    def _longest_first(self, token_ids: Iterable[int]) -> list[int]:
+        tokens = self._vocabulary.tokens
+        return sorted(token_ids, key=lambda one: -len(tokens[one]))
 
     def _suspects(self, state: State, ways: list[bytes]) -> Iterator[int]:
         """The allowed tokens that go on as an earlier item does, or may do so in another spelling. ways: ``echoes``."""
@@ -213,6 +218,10 @@ class Narrowing:
             raise _UnclearError from None
         found = self._arrivals[key] = _arrived(self._states[0], after)
         return found
+
+
+def _beginnings(text: bytes) -> Iterator[bytes]:
+    return (text[:size] for size in range(1, len(text) + 1))
 
 
 def _arrived(before: State, after: list[State]) -> Arrival:
