@@ -28,13 +28,19 @@ from interlock.constraints.schema.guards.rivals import (
 )
 from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
+from interlock.constraints.schema.guards.values import is_plain_string
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
 
-Arrival = tuple[Hashable, int] | None
+Place = tuple[tuple[Hashable, ...], ...]
+"""By ``place``, one for each state that matters."""
+
+Arrival = tuple[Place, int] | None
 """Where a token comes to in the next item, and how many items it ends before; ``None`` if it begins none."""
 
 Arrivals = dict[Hashable, Arrival]
-"""By the shape of a place and a token, where the arrival depends on nothing else."""
+"""By the shape of a place and a token; ``_UNCLEAR`` where the arrival depends on more."""
+
+_UNCLEAR: Arrival = (), 0
 
 
 _IN_STRING: dict[Mode, Mode] = {
@@ -45,10 +51,6 @@ _IN_STRING: dict[Mode, Mode] = {
 _OUTSIDE: frozenset[Mode] = frozenset(
     ("after", "value", "tag", "leave")
 )  # between items, for the array that is open
-
-
-class _UnclearError(Exception):
-    """The arrival depends on more, or there is a repetition on the way."""
 
 
 class Narrowing:
@@ -161,15 +163,12 @@ class Narrowing:
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""
-        try:
-            arrival = self._arrival(token_id)
-            if arrival is None:
-                if not is_suspect:
-                    return False
-            elif not (is_suspect and arrival[1]) and self._is_known(*arrival):
+        arrival = self._arrival(token_id)
+        if arrival is None:
+            if not is_suspect:
                 return False
-        except _UnclearError:
-            pass
+        elif not (is_suspect and arrival[1]) and (self._is_known(*arrival) or self._is_new(arrival[0])):
+            return False
         try:
             following = self._matcher.after(token_id)
         except (RepetitionError, LostError):
@@ -182,6 +181,19 @@ class Narrowing:
     def _is_known(self, where: Hashable, num_ended: int) -> bool:
         """There is a way on from there."""
         return self._until(where) >= self._num_items + num_ended
+
+    def _is_new(self, where: Place) -> bool:
+        """A string is begun there as no earlier item begins, nor the string that is open here."""
+        if len(where) != 1 or len(where[0]) != 3 or len(self._states) != 1:
+            return False
+        _, mode, text = where[0]
+        state, frame = self._states[0], scope(self._states[0])
+        if mode != "string" or state.mode != "string" or frame is not state.frames[-1]:
+            return False
+        if not (frame.is_array and isinstance(text, bytes) and is_plain_string(text)):
+            return False
+        is_like_open = state.text.startswith(text) or text.startswith(state.text)
+        return not is_like_open and not any(frame.seen.beginning_with(text))
 
     def _until(self, where: Hashable) -> int:
         return self._memo.until.get(where, DEAD)
@@ -207,17 +219,16 @@ class Narrowing:
         return found == DEAD
 
     def _arrival(self, token_id: int) -> Arrival:
-        key = (self._shape, token_id)
-        if key in self._arrivals:
-            return self._arrivals[key]
         if self._shape is None:
-            raise _UnclearError
-        try:
-            after = guarded_states(self._matcher.after(token_id))
-        except (RepetitionError, LostError):
-            raise _UnclearError from None
-        found = self._arrivals[key] = _arrived(self._states[0], after)
-        return found
+            return _UNCLEAR
+        key = (self._shape, token_id)
+        if key not in self._arrivals:
+            try:
+                after = guarded_states(self._matcher.after(token_id))
+            except (RepetitionError, LostError):
+                return _UNCLEAR  # here; elsewhere it may come through
+            self._arrivals[key] = _arrived(self._states[0], after)
+        return self._arrivals[key]
 
 
 def _beginnings(text: bytes) -> Iterator[bytes]:
@@ -232,10 +243,10 @@ def _arrived(before: State, after: list[State]) -> Arrival:
         return None
     new = after[0].frames
     if len(after) > 1 or len(new) <= at:
-        raise _UnclearError
+        return _UNCLEAR
     ended = [new[depth].seen.count - one.seen.count for depth, one in enumerate(old[: len(new)])]
     if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
-        raise _UnclearError
+        return _UNCLEAR
     is_inside = len(new) > at + 1 or after[0].mode not in _OUTSIDE
     begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
     return ((place(after[0]),), ended[at]) if is_inside and begins else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 Canonical = Any
@@ -80,19 +81,28 @@ def string_rest(text: bytes, value: bytes) -> bytes | None:
         return value[len(text) :]
     if text[:1] != b'"' or is_plain_string(text):
         return None
+    parts = _plain_and_open(text)
+    if parts is None:
+        return _UNCLEAR  # inside a character of several bytes
+    begun, escape = parts
+    if not value.startswith(begun):
+        return None
+    rest = value[len(begun) :]
+    if rest.startswith(escape):
+        return rest[len(escape) :]
+    return None if rest[0] < 0x80 else _UNCLEAR
+
+
+@lru_cache(4_096)
+def _plain_and_open(text: bytes) -> tuple[bytes, bytes] | None:
+    """A string so far in its plainest spelling, and the escape that is open; ``None`` inside a character."""
     size = len(text) if _WHOLE.fullmatch(text) else text.rindex(b"\\")
     half = _HIGH_HALF.search(text, 0, size)
     size = size if half is None else half.start()
     try:
-        begun = spelling(json.loads(text[:size] + b'"'))[:-1]
+        return spelling(json.loads(text[:size] + b'"'))[:-1], text[size:]
     except ValueError:
-        return _UNCLEAR  # inside a character of several bytes
-    if not value.startswith(begun):
         return None
-    rest, escape = value[len(begun) :], text[size:]
-    if rest.startswith(escape):
-        return rest[len(escape) :]
-    return None if rest[0] < 0x80 else _UNCLEAR
 
 
 def _may_be_number(text: str, value: str) -> bool:
