@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from interlock.constraints.schema.guards.foresight import (
     ExhaustedError,
     Foresight,
     Probe,
+    near_bytes,
     num_items,
 )
 from interlock.constraints.schema.guards.rivals import (
@@ -34,13 +36,21 @@ from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
 Place = tuple[tuple[Hashable, ...], ...]
 """By ``place``, one for each state that matters."""
 
-Arrival = tuple[Place, int] | None
-"""Where a token comes to in the next item, and how many items it ends before; ``None`` if it begins none."""
 
-Arrivals = dict[Hashable, Arrival]
-"""By the shape of a place and a token; ``_UNCLEAR`` where the arrival depends on more."""
+class Arrival(NamedTuple):
+    """Where a token comes to in the next item, and how many items it ends before. where: empty where that depends on more.
+    begun: text of the string, next in the innermost array, that it begins."""
 
-_UNCLEAR: Arrival = (), 0
+    where: Place = ()
+    num_ended: int = 0
+    begun: bytes = b""
+
+
+Arrivals = dict[Hashable, Arrival | None]
+"""By the shape of a place and a token; ``None`` if it begins no item."""
+
+_PROBED = b"aeinorst0123456789 -_AEINORST./xyz"
+_MAX_PROBED = 6
 
 
 _IN_STRING: dict[Mode, Mode] = {
@@ -167,44 +177,66 @@ class Narrowing:
         if arrival is None:
             if not is_suspect:
                 return False
-        elif not (is_suspect and arrival[1]) and (self._is_known(*arrival) or self._is_new(arrival[0])):
+        elif not (is_suspect and arrival.num_ended) and (
+            self._is_known(arrival.where, arrival.num_ended) or self._is_new(arrival.begun)
+        ):
             return False
         try:
             following = self._matcher.after(token_id)
         except (RepetitionError, LostError):
             return True
         near = [state for state in guarded_states(following) if is_near(state)]
-        return (
-            bool(near) and not self._is_forced and self._is_dead(token_id, tuple(map(place, near)), following)
-        )
+        return bool(near) and not self._is_forced and self._is_dead(token_id, near, following)
 
     def _is_known(self, where: Hashable, num_ended: int) -> bool:
         """There is a way on from there."""
         return self._until(where) >= self._num_items + num_ended
 
-    def _is_new(self, where: Place) -> bool:
-        """A string is begun there as no earlier item begins, nor the string that is open here."""
-        if len(where) != 1 or len(where[0]) != 3 or len(self._states) != 1:
+    def _is_new(self, begun: bytes) -> bool:
+        """A string of the open array that begins with ``begun`` begins as no earlier one, nor the one that is open."""
+        state = self._states[0]
+        frame = state.frames[-1]
+        if state.mode != "string" or not is_plain_string(begun) or frame.rivals or len(self._states) > 1:
             return False
-        _, mode, text = where[0]
-        state, frame = self._states[0], scope(self._states[0])
-        if mode != "string" or state.mode != "string" or frame is not state.frames[-1]:
-            return False
-        if not (frame.is_array and isinstance(text, bytes) and is_plain_string(text)):
-            return False
-        is_like_open = state.text.startswith(text) or text.startswith(state.text)
-        return not is_like_open and not any(frame.seen.beginning_with(text))
+        is_like_open = state.text.startswith(begun) or begun.startswith(state.text)
+        return not is_like_open and not any(frame.seen.beginning_with(begun))
 
     def _until(self, where: Hashable) -> int:
         return self._memo.until.get(where, DEAD)
 
-    def _is_dead(self, token_id: int, where: Hashable, following: Readings) -> bool:
-        """Behind the token everything repeats something."""
+    def _is_dead(self, token_id: int, near: list[State], following: Readings) -> bool:
+        """Behind the token everything repeats something. near: where it leads."""
+        where = tuple(map(place, near))
         num_ended = num_items(following) - self._num_items
         if self._memo.until.get(where) == DEAD:
             return True
         if self._is_known(where, num_ended):
             return False
+        found = self._until_by_probes(token_id, near) + num_ended
+        if found < self._num_items + num_ended:
+            found = self._foreseen(token_id, num_ended)
+        if num_ended and found > self._num_items + num_ended:
+            self._memo.until[where] = found - num_ended  # whatever the items are that end here
+        elif not num_ended and found >= self._num_items:
+            self._memo.until[where] = found
+        return found == DEAD
+
+    def _until_by_probes(self, token_id: int, near: list[State]) -> int:
+        """In a string, a few bytes are tried that no earlier item goes on with: for how many items one is left."""
+        num_free = 0
+        taken = near_bytes(near)
+        if len(near) == 1 and near[0].mode in ("string", "key string") and taken is not None:
+            ids, inner = self._vocabulary.ids, self._matcher.inner
+            for byte in _PROBED:
+                step = ids.get(bytes((byte,)))
+                if byte not in taken and step is not None and inner.validate([token_id, step]) == 2:
+                    num_free += 1
+                    if near[0].mode == "key string" or num_free >= _MAX_PROBED:
+                        break
+        return self._num_items + num_free - 1
+
+    def _foreseen(self, token_id: int, num_ended: int) -> int:
+        """See ``Foresight.until``. In doubt there is a way on."""
         probe = self._probe = self._probe or self._matcher.clone()
         try:
             probe.advance(token_id)
@@ -212,21 +244,19 @@ class Narrowing:
             found = Foresight(probe, self._vocabulary, memo).until()
             probe.rollback(1)
         except (ExhaustedError, MatcherError):
-            self._probe = None  # it may be anywhere; the token counts as alive
-            return False
-        if num_ended and found > self._num_items + num_ended:
-            self._memo.until[where] = found - num_ended  # whatever the items are that end here
-        return found == DEAD
+            self._probe = None  # it may be anywhere
+            return self._num_items + num_ended
+        return found
 
-    def _arrival(self, token_id: int) -> Arrival:
+    def _arrival(self, token_id: int) -> Arrival | None:
         if self._shape is None:
-            return _UNCLEAR
+            return Arrival()
         key = (self._shape, token_id)
         if key not in self._arrivals:
             try:
                 after = guarded_states(self._matcher.after(token_id))
             except (RepetitionError, LostError):
-                return _UNCLEAR  # here; elsewhere it may come through
+                return Arrival()  # elsewhere it may come through
             self._arrivals[key] = _arrived(self._states[0], after)
         return self._arrivals[key]
 
@@ -235,7 +265,7 @@ def _beginnings(text: bytes) -> Iterator[bytes]:
     return (text[:size] for size in range(1, len(text) + 1))
 
 
-def _arrived(before: State, after: list[State]) -> Arrival:
+def _arrived(before: State, after: list[State]) -> Arrival | None:
     at = scope_index(before)
     assert at is not None
     old = before.frames
@@ -243,13 +273,15 @@ def _arrived(before: State, after: list[State]) -> Arrival:
         return None
     new = after[0].frames
     if len(after) > 1 or len(new) <= at:
-        return _UNCLEAR
+        return Arrival()
     ended = [new[depth].seen.count - one.seen.count for depth, one in enumerate(old[: len(new)])]
+    is_next = len(new) == len(old) and old[-1].is_array and ended[-1] == sum(ended) == 1
+    begun = after[0].text if is_next and before.mode == after[0].mode == "string" else b""
     if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
-        return _UNCLEAR
+        return Arrival(begun=begun)
     is_inside = len(new) > at + 1 or after[0].mode not in _OUTSIDE
     begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
-    return ((place(after[0]),), ended[at]) if is_inside and begins else None
+    return Arrival((place(after[0]),), ended[at], begun) if is_inside and begins else None
 
 
 def _shape(state: State) -> Hashable:

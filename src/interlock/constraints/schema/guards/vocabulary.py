@@ -65,6 +65,7 @@ def _crosses(notation: Notation, in_string: bool) -> bytes:
 Ids = NDArray[np.int64]
 
 _MAX_KNOWN = 16_384
+_MAX_FOLLOWING = 8
 
 
 class GuardVocabulary:
@@ -128,12 +129,20 @@ class GuardVocabulary:
         return self._sorted_ids[start:end]
 
     def following(self, text: bytes) -> tuple[Ids, Ids]:
-        """The tokens that begin with ``text`` and go on, and the byte with which they do."""
+        """Tokens that begin with ``text`` and go on, a few for each byte with which they do; and these bytes."""
         if text not in self._following:
-            ids = self.beyond(text)
-            ids = ids[1:] if text in self.ids else ids
-            bytes_ = np.array([self.tokens[one][len(text)] for one in ids.tolist()], dtype=np.int64)
-            self._following[text] = ids, bytes_
+            ids: list[int] = []
+            bytes_: list[int] = []
+            texts, size = self._texts, len(text)
+            at = bisect_left(texts, text + b"\0")
+            while at < len(texts) and texts[at].startswith(text):
+                byte = texts[at][size]
+                end = bisect_left(texts, _successor(texts[at][: size + 1]), at)
+                few = self._sorted_ids[at : min(end, at + _MAX_FOLLOWING)].tolist()
+                ids += few
+                bytes_ += [byte] * len(few)
+                at = end
+            self._following[text] = np.array(ids, dtype=np.int64), np.array(bytes_, dtype=np.int64)
         return self._following[text]
 
     def prepare(self, notation: Notation) -> None:
