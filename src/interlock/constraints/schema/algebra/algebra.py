@@ -86,9 +86,16 @@ class Algebra:
         self.budget.spend()
         if not self._scalars.of_value(value).is_empty():
             return True
-        return any(self.array_inhabited(shape) for shape in self._arrays.of_value(value)) or any(
-            self.object_inhabited(shape) for shape in self._objects.of_value(value)
-        )
+        if any(self.array_inhabited(shape) for shape in self._arrays.of_value(value)):
+            return True
+        shapes = self._objects.of_value(value)
+        for shape in shapes:
+            held = self.usable(shape)
+            if held is not None:
+                if len(shapes) == 1 and not self._provisional:  # this is all that ``objects`` would find
+                    self._object_shapes[value] = [with_presence(shape, held)]
+                return True
+        return False
 
     def array_inhabited(self, shape: ArrayShape) -> bool:
         for index in range(len(shape.prefix) + 1):
@@ -146,9 +153,6 @@ class Algebra:
         if len(out) > limit or self.arrays(value) or self.objects(value):
             return None
         return out
-
-    def object_inhabited(self, shape: ObjectShape) -> bool:
-        return self.usable(shape) is not None
 
     def usable(self, shape: ObjectShape) -> Presence | None:
         """The presence formula with impossible names forbidden, ``None`` if the shape is empty."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 from interlock.constraints.schema.algebra.data import scalar_points
@@ -191,17 +191,8 @@ class ScalarAlgebra:
 
     def _own(self, schema: Schema) -> Scalars:
         """What the keywords of ``schema`` itself say, without its subschemas."""
-        out = EVERYTHING
         named = self.types(schema)
-        if named is not None:
-            numbers = sets.ALL if "number" in named else sets.INTEGERS if "integer" in named else sets.NOTHING
-            out = Scalars(
-                "null" in named,
-                _BOTH if "boolean" in named else frozenset(),
-                numbers,
-                lang.ANY if "string" in named else lang.NONE,
-                "integer" in named and "number" not in named,
-            )
+        out = EVERYTHING if named is None else _typed(named)
         for name in ("const", "enum"):
             if schema.has(name):
                 values = [schema.value["const"]] if name == "const" else schema.value["enum"]
@@ -229,6 +220,18 @@ class ScalarAlgebra:
             if found is not None:
                 parts.append(found)
         return lang.both(*parts) if parts else lang.ANY
+
+
+@lru_cache(maxsize=128)
+def _typed(named: frozenset[str]) -> Scalars:
+    numbers = sets.ALL if "number" in named else sets.INTEGERS if "integer" in named else sets.NOTHING
+    return Scalars(
+        "null" in named,
+        _BOTH if "boolean" in named else frozenset(),
+        numbers,
+        lang.ANY if "string" in named else lang.NONE,
+        "integer" in named and "number" not in named,
+    )
 
 
 def pattern_language(pattern: str, pointer: str, keyword: str) -> Lang:
