@@ -30,6 +30,7 @@ from interlock.core.engine import EngineRequest
 from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
+from interlock.engine.heap import keep_freed_memory
 from interlock.provision.demo import demo_model
 from interlock.runners.fake import FakeRunner, Prefix
 from interlock.tokenization.load import describe
@@ -107,6 +108,7 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--clock", choices=CLOCKS, default="wall")
     arguments = parser.parse_args()
+    keep_freed_memory()
     tokenizer = describe(demo_model(env.cache_dir(), None)).tokenizer
     results: dict[str, dict[str, float]] = {}
     for count in arguments.sequences:

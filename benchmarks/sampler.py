@@ -3,6 +3,7 @@
 What the numbers mean: ``select`` of one token from a row of the demo model's vocabulary (49,152 ids). Logits are normal, some
 tokens stand out as a model's do; ``flat`` is temperature 2, where half of the vocabulary is in the nucleus. Each row is
 measured ``--rounds`` times and the fastest counts, then the mean over rows: what is interrupted by other work is left out.
+Then the same as batches of ``--batches`` rows at once: whether a row costs more or less among others.
 ``stacked`` is the work that all rows share (largest, exponential, sum) done on one array for the whole batch, against
 ``row by row``, the same one after the other.
 
@@ -12,6 +13,7 @@ measured ``--rounds`` times and the fastest counts, then the mean over rows: wha
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,8 +24,9 @@ from numpy.typing import NDArray
 from common import finish
 from interlock.constraints.bitmask import pack
 from interlock.core.sampling import SamplingParams
+from interlock.engine.heap import keep_freed_memory
 from interlock.sampling.base import SamplingRow
-from interlock.sampling.select import select
+from interlock.sampling.select import select, select_rows
 
 VOCAB_SIZE = 49_152
 NUM_OUTSTANDING = 30
@@ -73,6 +76,22 @@ def case_us(rows: Rows, share: float | None, params: dict[str, Any], rounds: int
     return total / len(rows)
 
 
+def batch_us(rows: Rows, share: float | None, params: dict[str, Any], size: int, rounds: int) -> float:
+    """A row's part of ``select_rows`` over ``size`` rows."""
+    rng = np.random.default_rng(1)
+    logits = list(itertools.islice(itertools.cycle(rows), size))
+    batch = [
+        SamplingRow(
+            params=SamplingParams(seed=index, **params),
+            position=index,
+            vocab_size=VOCAB_SIZE,
+            mask=None if share is None else pack(rng.random(VOCAB_SIZE) < share),
+        )
+        for index in range(size)
+    ]
+    return fastest_us(lambda: select_rows(logits, batch), rounds) / size
+
+
 def row_by_row(rows: Rows) -> None:
     for row in rows:
         weights = row - row.max()
@@ -91,18 +110,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--batches", type=int, nargs="*", default=[1, 16, 64])
     arguments = parser.parse_args()
+    keep_freed_memory()
     rows = make_rows(arguments.rows)
     results: dict[str, float] = {}
+    batches: dict[str, dict[int, float]] = {}
     for name, (share, params) in CASES.items():
         results[name] = round(case_us(rows, share, params, arguments.rounds), 1)
-        print(f"{name:26} {results[name]:8} us a row", flush=True)
+        batches[name] = {
+            size: round(batch_us(rows, share, params, size, arguments.rounds), 1) for size in arguments.batches
+        }
+        print(f"{name:26} {results[name]:8} us a row, in batches {batches[name]}", flush=True)
     shared = {
         kind.__name__: round(fastest_us(lambda kind=kind: kind(rows), arguments.rounds) / len(rows), 1)  # type: ignore[misc]
         for kind in (row_by_row, stacked)
     }
     print(f"the work all rows share, us a row: {shared}")
-    finish("sampler", {"vocabulary": VOCAB_SIZE, "row_us": results, "shared_us": shared})
+    finish("sampler", {"vocabulary": VOCAB_SIZE, "row_us": results, "batch_us": batches, "shared_us": shared})
 
 
 if __name__ == "__main__":

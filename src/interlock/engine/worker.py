@@ -19,6 +19,7 @@ from interlock.constraints.providers.registry import create_provider
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
+from interlock.engine.heap import keep_freed_memory
 from interlock.engine.ipc.endpoint import WorkerEndpoint
 from interlock.engine.ipc.messages import PROTOCOL_VERSION, Hello, PhaseChanged, Ready
 from interlock.engine.ipc.startup import decode_startup
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     """Exit status: 0 after a shutdown, 1 when the worker could not start or go on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     _exit_with_parent()
+    keep_freed_memory()
     startup = decode_startup(arguments[0])
     log.configure(startup.log_level, startup.log_format)
     endpoint = WorkerEndpoint(startup.endpoint)

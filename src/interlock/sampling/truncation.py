@@ -22,6 +22,9 @@ _BLOCK = 64
 _SLACK = 0.01
 # Relative to the largest weight: the nucleus of most rows lies above.
 _NUCLEUS_FLOOR = np.float32(1e-4)
+_BITS_OF_ONE = np.int32(0x3F80_0000)  # of 1.0 as a float32
+_COARSE_SHIFT = 18  # leaves the exponent and 5 bits of the fraction
+_FEW = 1024  # keys that are sorted at once
 
 
 def truncated(weights: Logits, params: SamplingParams) -> Indices | None:
@@ -81,44 +84,55 @@ def _nucleus(weights: Logits, top_p: float) -> Indices:
     """The smallest set of most probable candidates whose mass reaches ``top_p``; at least one."""
     wanted = top_p * float(weights.sum(dtype=np.float64))
     index = np.flatnonzero(weights >= _NUCLEUS_FLOOR)
-    likely = weights[index]
-    if likely.sum(dtype=np.float64) >= wanted:
-        return index[_heaviest(likely, wanted)]
+    if index.size < weights.size // 8:  # else picking them costs more than looking at all
+        likely = weights[index]
+        if likely.sum(dtype=np.float64) >= wanted:
+            return index[_heaviest(likely, wanted)]
     return _heaviest(weights, wanted)
 
 
 def _heaviest(weights: Logits, wanted: float) -> Indices:
     """The fewest largest whose sum reaches ``wanted``; all where it does not."""
-    keys = -weights
-    ranked = np.sort(keys)  # of values alone: a fraction of what ranking the indices takes
-    return _until(keys, ranked, -ranked, wanted)
+    return _until(_BITS_OF_ONE - weights.view(np.int32), weights, wanted)
 
 
 def _typical(weights: Logits, typical_p: float) -> Indices:
     """The smallest set of candidates whose surprise (-log p) is nearest to the entropy and whose mass reaches
     ``typical_p``; at least one. Locally typical sampling (Meister et al. 2023, arXiv:2202.00666)."""
-    positive = np.flatnonzero(weights)
-    shares = weights[positive].astype(np.float64)
+    positive = np.flatnonzero(weights > 0)
+    weights = weights[positive]
+    shares = weights.astype(np.float64)
     shares /= shares.sum()
-    surprise = -np.log(shares)
-    keys = np.abs(surprise - float((shares * surprise).sum()))
-    order = np.argsort(keys)
-    return positive[_until(keys, keys[order], shares[order], typical_p)]
+    # Surprise and entropy are both too small by the logarithm of the total, so their difference is right.
+    surprise = -np.log(weights)
+    distance = np.abs(surprise - np.float32((shares * surprise).sum()))
+    return positive[_until(distance.view(np.int32), shares, typical_p)]
 
 
-def _until(keys: Values, ranked_keys: Values, ranked_masses: Values, wanted: float) -> Indices:
+def _until(keys: NDArray[np.int32], masses: Values, wanted: float) -> Indices:
     """Indices, ascending, of the smallest keys, ties by index, down to the one with which the mass reaches ``wanted``.
 
-    ranked_keys: ``keys`` in ascending order. ranked_masses: the mass of each in that order.
+    keys: not negative; the bits of a float32 that is not negative are in the order of its value. Only keys that share
+    their first bits with the last one are sorted: sums of mass by first bits tell which these are.
     """
-    reached = np.cumsum(ranked_masses, dtype=np.float64)
-    count = min(int(np.searchsorted(reached, wanted)) + 1, keys.size)
-    last = ranked_keys[count - 1]
-    index = np.flatnonzero(keys <= last)
-    num_extra = index.size - count
-    if num_extra:
-        index = np.delete(index, np.flatnonzero(keys[index] == last)[-num_extra:])
-    return index
+    if keys.size <= _FEW:
+        return np.sort(_first_ranked(keys, masses, wanted))
+    coarse = keys >> _COARSE_SHIFT
+    # bincount converts narrower types itself, five times as slowly.
+    reached = np.cumsum(np.bincount(coarse.astype(np.intp), weights=masses.astype(np.float64, copy=False)))
+    border = min(int(np.searchsorted(reached, wanted)), reached.size - 1)
+    before = float(reached[border - 1]) if border else 0.0
+    at_border = np.flatnonzero(coarse == border)
+    kept = coarse < border
+    kept[at_border[_first_ranked(keys[at_border], masses[at_border], wanted - before)]] = True
+    return np.flatnonzero(kept)
+
+
+def _first_ranked(keys: NDArray[np.int32], masses: Values, wanted: float) -> Indices:
+    """What ``_until`` gives, in order of the keys, found by sorting all."""
+    order = np.argsort(keys, kind="stable")
+    reached = np.cumsum(masses[order], dtype=np.float64)
+    return order[: int(np.searchsorted(reached, wanted)) + 1]
 
 
 def _ranked(values: Logits) -> Indices:
