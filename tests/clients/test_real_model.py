@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
 import jsonschema
 import openai
 import pydantic
 import pytest
 
 from interlock.tokenization.load import describe
+from tests.clients.asking import SCHEMAS, TOOLS, ask, content, json_schema, post
 
 pytestmark = pytest.mark.model
-
-WEATHER: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "city": {"type": "string", "minLength": 1, "maxLength": 20},
-        "unit": {"enum": ["celsius", "fahrenheit"]},
-        "tags": {"type": "array", "items": {"type": "string", "maxLength": 8}, "maxItems": 2},
-    },
-    "required": ["city", "unit"],
-}
-MAIL: dict[str, Any] = {
-    "type": "object",
-    "properties": {"to": {"type": "string", "maxLength": 20}, "urgent": {"type": "boolean"}},
-    "required": ["to", "urgent"],
-}
-TOOLS: list[Any] = [
-    {"type": "function", "function": {"name": "get_weather", "description": "Weather", "parameters": WEATHER}},
-    {"type": "function", "function": {"name": "send_mail", "description": "Mail", "parameters": MAIL}},
-]
-SCHEMAS = {"get_weather": WEATHER, "send_mail": MAIL}
-WAIT_S = 60
-STALL_S = 4  # far above the time of a token on any machine, far below what a stalled server would show
 
 
 @pytest.fixture(scope="module")
@@ -52,36 +28,6 @@ def url(demo_server: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def ai(url: str, make_client: Callable[..., openai.OpenAI]) -> openai.OpenAI:
     return make_client(url).with_options(timeout=120)
-
-
-def ask(text: str, **fields: Any) -> dict[str, Any]:
-    return {
-        "model": "demo",
-        "messages": [{"role": "user", "content": text}],
-        "temperature": 0,
-        "max_tokens": 96,
-        **fields,
-    }
-
-
-def post(url: str, body: dict[str, Any]) -> httpx.Response:
-    return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=120)
-
-
-def content(url: str, body: dict[str, Any]) -> str:
-    response = post(url, body)
-    assert response.status_code == 200, response.text
-    text: str = response.json()["choices"][0]["message"]["content"]
-    return text
-
-
-def json_schema(schema: Any) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-
-
-def metric(url: str, name: str) -> float:
-    line = next(row for row in httpx.get(f"{url}/metrics").text.splitlines() if row.startswith(name))
-    return float(line.split()[-1])
 
 
 # What is asked for is what comes
@@ -319,92 +265,3 @@ def test_special_tokens_in_a_message_are_text(url: str, demo_model: Path) -> Non
         assert used - plain == len(tokenizer.encode_text(f"x{spelling}")) - len(tokenizer.encode_text("x")), (
             spelling
         )
-
-
-# Contained
-
-
-def test_a_client_that_leaves_frees_its_place(url: str) -> None:
-    body = ask("Count for ever.", max_tokens=900, logit_bias={"2": -100, "0": -100}, stream=True)
-    with httpx.stream("POST", f"{url}/v1/chat/completions", json=body, timeout=60) as response:
-        next(line for line in response.iter_lines() if '"content":' in line and '"content":""' not in line)
-    done = threading.Event()
-
-    def wait() -> None:
-        while metric(url, "interlock_engine_running_requests") or metric(url, "interlock_requests_in_flight"):
-            pass
-        done.set()
-
-    threading.Thread(target=wait, daemon=True).start()
-
-    assert done.wait(20)
-
-
-HOSTILE: dict[str, dict[str, Any]] = {
-    "self reference": {"response_format": json_schema({"$ref": "#"})},
-    "regex bomb": {"structured_outputs": {"regex": "((a{0,500}){0,500}){0,500}"}},
-    "catastrophic": {"structured_outputs": {"regex": r"(?:\S+\s+){0,99}\S+" * 20}},
-    "matches nothing": {"structured_outputs": {"grammar": 'start: "a" start'}},
-    "20,000 strings": {"response_format": json_schema({"enum": [f"value-{n}" for n in range(20_000)]})},
-    "5 MB": {"response_format": json_schema({"enum": ["x" * 5_000_000]})},
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_constraints_end_in_bounded_time_while_a_stream_goes_on(url: str, name: str) -> None:
-    pace = ask("Count.", max_tokens=900, logit_bias={"2": -100, "0": -100}, stream=True)
-    answered = threading.Event()
-    statuses: list[int] = []
-
-    def send() -> None:
-        statuses.append(post(url, ask("x", max_tokens=8, **HOSTILE[name])).status_code)
-        answered.set()
-
-    with httpx.stream("POST", f"{url}/v1/chat/completions", json=pace, timeout=60) as response:
-        lines = (line for line in response.iter_lines() if line.startswith("data: {"))
-        next(lines)
-        threading.Thread(target=send, daemon=True).start()
-        gaps, last = [], time.monotonic()
-        for _ in lines:
-            gaps.append(time.monotonic() - last)
-            last += gaps[-1]
-            if answered.is_set():
-                break
-
-    assert answered.wait(WAIT_S)
-    assert statuses[0] in (200, 400)
-    assert len(gaps) > 1
-    assert max(gaps) < STALL_S
-
-
-def test_a_schema_nested_ten_thousand_deep_is_refused(url: str) -> None:
-    deep = '{"type":"array","items":' * 10_000 + "{}" + "}" * 10_000
-    body = (
-        '{"model":"demo","messages":[{"role":"user","content":"x"}],"response_format":'
-        f'{{"type":"json_schema","json_schema":{{"name":"a","schema":{deep}}}}}}}'
-    )
-    response = httpx.post(
-        f"{url}/v1/chat/completions", content=body, headers={"content-type": "application/json"}, timeout=60
-    )
-
-    assert response.status_code == 400
-    assert response.json()["error"]["code"] in ("invalid_json", "invalid_value", "constraint_too_complex")
-
-
-def test_every_unsupported_keyword_is_named_before_the_first_byte(url: str) -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "a": {"type": "string", "pattern": r"(a)\1"},
-            "b": {"type": "string", "pattern": r"(?<=x)y"},
-        },
-    }
-    response = post(url, ask("x", response_format=json_schema(schema), stream=True))
-    error = response.json()["error"]
-
-    assert response.status_code == 400
-    assert error["param"] == "response_format.json_schema.schema"
-    assert {problem["pointer"] for problem in error["problems"]} == {
-        "/properties/a/pattern",
-        "/properties/b/pattern",
-    }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,134 +11,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from interlock.config import EngineConfig, LlamaCppConfig, SpeculativeConfig, SpeculativeMethod, TorchConfig
+from interlock.config import EngineConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
-from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
-from interlock.core.engine import EngineOutput, EngineRequest, ThinkingBudget
-from interlock.core.sampling import SamplingParams, TokenLimits
+from interlock.core.engine import EngineOutput, EngineRequest
+from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
-from interlock.runners.base import ModelRunner, StepBatch
-from interlock.runners.fake import FakeRunner, Prefix, UniformLogits
-from interlock.runners.registry import create_runner
-from interlock.tokenization.byte_tokenizer import byte_tokenizer
-from interlock.tokenization.load import describe
-
-TOKENIZER = byte_tokenizer()
-SIZE = TOKENIZER.vocabulary.size
-CLOSE_IDS = {
-    "thinking": tuple(TOKENIZER.encode("</think>")),
-    "free-thinking": tuple(TOKENIZER.encode("</think>")),
-    "marker-thinking": tuple(TOKENIZER.encode("</think>end<tool_call>")),
-    "free-marker-thinking": tuple(TOKENIZER.encode("</think>end<tool_call>")),
-}
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "city": {"type": "string", "maxLength": 8},
-        "unit": {"enum": ["celsius", "fahrenheit"]},
-        "days": {"type": "integer", "minimum": 0, "maximum": 99},
-    },
-    "required": ["city", "unit"],
-    "additionalProperties": False,
-}
-ALL: tuple[SpeculativeMethod, ...] = ("skeleton", "ngram")
-
-
-class HabitLogits:
-    """A model with habits: one letter follows another nearly always, so that its text repeats itself."""
-
-    def __init__(self, seed: int = 0, strength: float = 7.0) -> None:
-        self._base = UniformLogits(SIZE, seed)
-        self._strength = np.float32(strength)
-
-    def row(self, prefix: Prefix) -> np.ndarray[Any, np.dtype[np.float32]]:
-        values = self._base.row(prefix).copy()
-        last = prefix.tokens[prefix.length - 1]
-        values[97 + (last * 7 + 3) % 9] += self._strength
-        values[ord('"')] += self._strength - 2
-        return values
-
-
-def grammar(lark: str, literals: tuple[str, ...] = ()) -> LoweredConstraint:
-    return LoweredConstraint(provider="llguidance", grammar=lark, key=lark, literals=literals)
-
-
-LITERALS = ("city", "unit", "days", "celsius", "fahrenheit")
-CONSTRAINTS: dict[str, LoweredConstraint | None] = {
-    "free": None,
-    "json": grammar(f"start: %json {json.dumps(SCHEMA)}", LITERALS),
-    "call": grammar(
-        'start: <tool_call> "\\n{\\"name\\": \\"weather\\", \\"arguments\\": " args "}\\n" </tool_call>\n'
-        f"args: %json {json.dumps(SCHEMA)}",
-        LITERALS,
-    ),
-    "guarded": lower(
-        ConstraintSpec(
-            root=JsonValue(
-                schema=json.dumps(
-                    {
-                        "type": "array",
-                        "items": {"type": "string", "pattern": "^[a-c]{1,2}$"},
-                        "uniqueItems": True,
-                        "minItems": 4,
-                        "maxItems": 6,
-                    }
-                )
-            )
-        ),
-        TOKENIZER.special_tokens,
-    ),
-    "regex": grammar("start: /[a-z]{3,12}(, [a-z]{2,9}){0,3}/"),
-    "choice": grammar('start: "left hand" | "left foot" | "right"', ("left hand", "left foot", "right")),
-    "constant": grammar('start: "always the same"'),
-    "thinking": grammar("start: /[a-z ]{0,40}/ </think> /[0-9]{4}/"),
-    "free-thinking": None,
-    "marker-thinking": grammar('start: /[a-z ]{0,40}/ </think> "end" <tool_call> /[0-9]{4}/'),
-    "free-marker-thinking": None,
-}
-SAMPLINGS = {
-    "greedy": SamplingParams(temperature=0.0),
-    "seeded": SamplingParams(temperature=0.9, seed=11, top_p=0.9),
-    "penalised": SamplingParams(
-        temperature=1.0, seed=5, frequency_penalty=0.4, presence_penalty=0.2, repetition_penalty=1.1
-    ),
-    "biased": SamplingParams(temperature=0.0, repetition_penalty=1.3, logit_bias=((ord("b"), 3.0),)),
-    "logprobs": SamplingParams(temperature=0.7, seed=3, logprobs=3),
-}
-LIMITS = {
-    "seeded": TokenLimits(min_tokens=8, banned=(tuple(b"ab"), tuple(b"x"))),
-    "biased": TokenLimits(suppressed=TOKENIZER.vocabulary.stop_ids, banned=(tuple(b"bc"),)),
-}
-
-
-def requests() -> list[EngineRequest]:
-    made = []
-    for kind, constraint in CONSTRAINTS.items():
-        budget = ThinkingBudget(max_tokens=6, close_ids=CLOSE_IDS[kind]) if kind in CLOSE_IDS else None
-        for way, sampling in SAMPLINGS.items():
-            name = f"{kind}-{way}"
-            stop_ids = TOKENIZER.vocabulary.stop_ids + ((ord("e"),) if way == "penalised" else ())
-            made.append(
-                EngineRequest(
-                    request_id=name,
-                    prompt_ids=tuple(
-                        TOKENIZER.encode(f'{name}: {{"city": "abcab", "unit": "celsius"}} abcabc')
-                    ),
-                    sampling=sampling,
-                    max_tokens=[9, 25, 60][len(made) % 3],
-                    stop_ids=stop_ids,
-                    constraint=constraint,
-                    limits=LIMITS.get(way, TokenLimits()),
-                    thinking=budget,
-                    report_accepting=way in ("seeded", "biased"),
-                )
-            )
-    return made
+from interlock.runners.base import StepBatch
+from interlock.runners.fake import FakeRunner
+from tests.equivalence.drafted import (
+    ALL,
+    CONSTRAINTS,
+    SAMPLINGS,
+    SIZE,
+    TOKENIZER,
+    HabitLogits,
+    requests,
+    speculative,
+)
 
 
 @pytest.fixture(scope="module")
@@ -218,13 +109,6 @@ def test_the_expected_outputs_are_not_trivial(expected):
 
 
 SHAPES = [(1, 512), (12, 512), (40, 40), (5, 11)]
-
-
-def speculative(*methods: SpeculativeMethod, tokens: int = 7, adaptive: bool = False) -> SpeculativeConfig:
-    model = Path("small") if "draft_model" in methods else None
-    return SpeculativeConfig(
-        methods=methods, num_speculative_tokens=tokens, adaptive=adaptive, model=model, prompt_lookup_min=1
-    )
 
 
 @pytest.mark.parametrize(("slots", "budget"), SHAPES)
@@ -336,69 +220,3 @@ def first_row(runner: FakeRunner, ids: tuple[int, ...]) -> np.ndarray[Any, np.dt
     )
     forward = runner.launch(batch)
     return runner.finish(batch, forward._runs, forward._number)[0]
-
-
-@pytest.mark.model
-def test_a_model_says_the_same(demo_model: Path, model_path: Path):
-    tokenizer = describe(demo_model).tokenizer
-    compiler = GrammarCompiler(LLGuidanceProvider(tokenizer), GrammarCache(1 << 26))
-    config = EngineConfig(
-        model=model_path,
-        slots=3,
-        context_tokens=192,
-        max_batch_tokens=64,
-        llama_cpp=LlamaCppConfig(threads=1),
-        torch=TorchConfig(device="cpu", threads=1),
-    )
-    runner = create_runner(config, tokenizer)
-    made = real_requests(tokenizer)
-    for request in made:
-        if request.constraint is not None:
-            compiler.prepare(request.constraint).result(30)
-    try:
-        plain = real_outputs(runner, compiler, tokenizer, replace(config, forced_tokens=False), made)
-        for changes in ({}, {"speculative": speculative(*ALL)}):
-            found = real_outputs(runner, compiler, tokenizer, replace(config, **changes), made)
-            assert found == plain
-    finally:
-        runner.close()
-        compiler.close()
-
-
-def real_requests(tokenizer: Tokenizer) -> list[EngineRequest]:
-    prompt = "<|im_start|>user\nSay abc abc abc, or the weather in Paris.<|im_end|>\n<|im_start|>assistant\n"
-    kinds = ("free", "json", "regex")
-    samplings = (SamplingParams(temperature=0.0), SamplingParams(temperature=0.8, seed=4))
-    return [
-        EngineRequest(
-            request_id=f"{kind}-{way}",
-            prompt_ids=tuple(tokenizer.encode(prompt)),
-            sampling=sampling,
-            max_tokens=24,
-            stop_ids=tokenizer.vocabulary.stop_ids,
-            constraint=CONSTRAINTS[kind],
-        )
-        for kind in kinds
-        for way, sampling in enumerate(samplings)
-    ]
-
-
-def real_outputs(
-    runner: ModelRunner,
-    compiler: GrammarCompiler,
-    tokenizer: Tokenizer,
-    config: EngineConfig,
-    made: list[EngineRequest],
-) -> dict[str, list[int]]:
-    no_runner: Callable[..., ModelRunner] = lambda *_: runner  # noqa: E731
-    speculator = create_speculator(config, runner.info, tokenizer, no_runner)
-    core = EngineCore(runner, compiler, tokenizer.vocabulary, config, speculator=speculator)
-    for request in made:
-        core.submit(request)
-    outputs: dict[str, list[int]] = defaultdict(list)
-    while not core.is_empty:
-        for output in core.step():
-            assert output.failure is None
-            outputs[output.request_id] += output.token_ids
-        core.check()
-    return outputs
