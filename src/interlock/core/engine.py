@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import msgspec
+
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.sampling import SamplingParams, TokenLimits
 from interlock.core.timings import RequestTimings
@@ -84,8 +86,7 @@ class EngineFailure:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineOutput:
+class EngineOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """New tokens of one request. The last one of a request has ``finish_reason`` set.
 
     finish_reason: ``stop`` a stop id or the end of the grammar; ``length`` the token or context budget;

@@ -48,10 +48,10 @@ def sampling_rows(
 ) -> list[SamplingRow]:
     """What the sampler needs to choose the token after the last one of ``sequence``, and after each of ``draft``.
     Where there are fewer masks than that, the rows behind them are never reached."""
-    num_usable = len(masks) - 1
-    behind = [*draft[:num_usable], *[_NEVER] * (len(draft) - num_usable), None]
     if len(draft) == 0:
         return [_row(sequence, (), masks[0], None, vocab_size)]
+    num_usable = len(masks) - 1
+    behind = [*draft[:num_usable], *[_NEVER] * (len(draft) - num_usable), None]
     return [
         _row(sequence, draft[:index], masks[min(index, num_usable)], following, vocab_size)
         for index, following in enumerate(behind)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from interlock.constraints.providers.base import MatcherError
 from interlock.core.engine import EngineFailure, EngineFinishReason, TokenLogprob
 from interlock.core.trace import TokenTrace
@@ -16,8 +18,7 @@ MAX_FORCED_TOKENS = 64
 """Forced in one step; what is left follows in the next one, so that a long text stops nobody for long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(msgspec.Struct, frozen=True):
     """token_ids: what the request gets. is_accepting: as in ``EngineOutput``."""
 
     token_ids: tuple[int, ...] = ()
@@ -31,12 +32,13 @@ class Committed:
 class Progress:
     """What one step does to a sequence, token by token. failure: what ended it after those tokens.
 
-    num_accepted: tokens of the draft that were chosen and committed. is_tainted: logits were unusable, and what made
+    num_tokens: of all parts. num_accepted: tokens of the draft that were chosen and committed. is_tainted: logits were unusable, and what made
     them may be in the cache.
     """
 
     parts: list[Committed] = field(default_factory=list)
     failure: EngineFailure | None = None
+    num_tokens: int = 0
     num_accepted: int = 0
     num_forced: int = 0
     is_tainted: bool = False
@@ -45,10 +47,6 @@ class Progress:
     def is_over(self) -> bool:
         """The sequence has ended."""
         return self.failure is not None or (bool(self.parts) and self.parts[-1].finish_reason is not None)
-
-    @property
-    def num_tokens(self) -> int:
-        return sum(len(part.token_ids) for part in self.parts)
 
 
 def commit_choices(
@@ -129,8 +127,9 @@ def _add(
     try:
         committed = _commit(sequence, token_id, model_stop_ids, logprob)
         if trace is not None and committed.token_ids:
-            committed = replace(committed, trace=(trace,))
+            committed = msgspec.structs.replace(committed, trace=(trace,))
         progress.parts.append(committed)
+        progress.num_tokens += len(committed.token_ids)
     except MatcherError as error:
         progress.failure = EngineFailure(code="matcher_failed", message=str(error))
 

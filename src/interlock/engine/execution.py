@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock import log
 from interlock.constraints.bitmask import Mask
@@ -22,8 +23,7 @@ from interlock.sampling.base import Choice, SamplingRow
 _log = log.get(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """What a pass says about a sequence whose next token was wanted.
 
     draft: the tokens that the pass computed behind the known ones. num_usable: how many of them have a mask behind

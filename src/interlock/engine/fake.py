@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from contextlib import suppress
+
+from msgspec import structs
 
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import (
@@ -129,9 +130,7 @@ class ScriptedEngine:
             num_tokens += len(output.token_ids)
             self._num_generated += len(output.token_ids)
             if num_tokens >= request.max_tokens and output.finish_reason is None:
-                output = dataclasses.replace(
-                    output, finish_reason="length", is_accepting=self._accepting(request)
-                )
+                output = structs.replace(output, finish_reason="length", is_accepting=self._accepting(request))
             yield output
 
     def _stopped(self, request: EngineRequest, ended: asyncio.Event) -> EngineOutput:
@@ -145,7 +144,7 @@ class ScriptedEngine:
         if isinstance(item, InterlockError):
             return self._error(request, item)
         if isinstance(item, EngineOutput):
-            return dataclasses.replace(item, request_id=request.request_id)
+            return structs.replace(item, request_id=request.request_id)
         accepting = self._accepting(request) if request.report_accepting else None
         return self._base(request, token_ids=(item,), is_accepting=accepting)
 
@@ -160,7 +159,7 @@ class ScriptedEngine:
     @staticmethod
     def _base(request: EngineRequest, **fields: object) -> EngineOutput:
         base = EngineOutput(request_id=request.request_id, num_prompt_tokens=len(request.prompt_ids))
-        return dataclasses.replace(base, **fields)  # type: ignore[arg-type]
+        return structs.replace(base, **fields)
 
 
 async def _items(items: Iterable[ScriptItem] | AsyncIterable[ScriptItem]) -> AsyncIterator[ScriptItem]:

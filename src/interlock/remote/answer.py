@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
+from msgspec import structs
+
 from interlock.constraints.thinking import ThinkingProgress
 from interlock.core.engine import EngineFinishReason, EngineOutput, EngineRequest, TokenLogprob
 from interlock.core.timings import RequestTimings
@@ -140,7 +142,7 @@ class Answering:
             num_prompt_tokens=len(self._request.prompt_ids),
             num_cached_tokens=self._num_cached,
         )
-        return replace(base, **fields)  # type: ignore[arg-type]
+        return structs.replace(base, **fields)
 
 
 def _certain(token_id: int) -> TokenLogprob:

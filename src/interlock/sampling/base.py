@@ -1,10 +1,10 @@
-"""What a sampler is given for one row of logits, and what it answers."""
+"""What a sampler is given for one row of logits, and what it answers: structs, as there is one of each for each token."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +13,7 @@ from interlock.core.sampling import SamplingParams
 from interlock.core.trace import TokenTrace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingRow:
+class SamplingRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of logits to choose from.
 
     position: index of the output token being chosen (0 for the first); randomness is keyed by
@@ -33,14 +32,13 @@ class SamplingRow:
     position: int
     vocab_size: int
     mask: NDArray[np.int32] | None = None
-    output_counts: Mapping[int, int] = field(default_factory=dict)
+    output_counts: Mapping[int, int] = msgspec.field(default_factory=dict)
     seen: NDArray[np.int32] | None = None
     draft: int | None = None
     trace: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """The token chosen for a row. ``error`` is a code of ``errors.CATALOG`` (``no_token_allowed``,
     ``sampling_failed``) when none could be chosen; ``token_id`` is then -1. It is also -1, without an error, for a
     row behind a draft that was not chosen."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from interlock.core.engine import EngineFailure, EngineFinishReason, EngineOutput
 from interlock.core.events import (
@@ -50,7 +50,7 @@ class Reader:
     def push(self, token_ids: Iterable[int] = (), **fields: object) -> None:
         if not self.processor.finished:
             output = EngineOutput(request_id="r", token_ids=tuple(token_ids), num_prompt_tokens=5)
-            self.events += self.processor.push(replace(output, **fields))  # type: ignore[arg-type]
+            self.events += self.processor.push(structs.replace(output, **fields))  # type: ignore[arg-type]
 
     def read(
         self, text: str | Sequence[int], finish: EngineFinishReason = "stop", block: int = 1, **last: object

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 
@@ -258,7 +259,8 @@ def test_draft_rows_of_a_step_are_one_chain(folder):
         logits_at=np.arange(4, dtype=np.int32),
     )
     drafts = [
-        replace(row(), draft=draft, position=index) for index, draft in enumerate([own[0], own[1], 3, None])
+        structs.replace(row(), draft=draft, position=index)
+        for index, draft in enumerate([own[0], own[1], 3, None])
     ]
     choices = runner.launch(block).select(drafts).choices
     assert [choice.token_id for choice in choices] == [*own[:3], -1]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 
@@ -122,13 +123,15 @@ def test_all_kinds_of_rows_in_one_step(static: bool):
         random_row(rng, params, trace=index == 9)
         for index, params in enumerate([*PARAMS.values(), *PARAMS.values()][:11])
     ]
-    rows[4] = replace(rows[4], mask=None)
-    rows[5] = replace(rows[5], mask=None)
-    rows[6] = replace(rows[6], mask=bitmask.allocate(1, VOCAB_SIZE)[0])
+    rows[4] = structs.replace(rows[4], mask=None)
+    rows[5] = structs.replace(rows[5], mask=None)
+    rows[6] = structs.replace(rows[6], mask=bitmask.allocate(1, VOCAB_SIZE)[0])
     hidden = np.ones(VOCAB_SIZE, dtype=np.bool_)
     hidden[20] = False
-    rows[8] = replace(rows[8], params=GREEDY, mask=bitmask.pack(hidden))  # what is forbidden may be no number
-    rows[10] = replace(rows[10], params=replace(rows[10].params, logprobs=3))
+    rows[8] = structs.replace(
+        rows[8], params=GREEDY, mask=bitmask.pack(hidden)
+    )  # what is forbidden may be no number
+    rows[10] = structs.replace(rows[10], params=replace(rows[10].params, logprobs=3))
     expected = select_rows(logits, rows)
     assert [choice.error for choice in expected[3:7]] == ["sampling_failed"] * 3 + ["no_token_allowed"]
     assert expected[8].error is None
@@ -247,11 +250,11 @@ def test_the_step_abi_is_version_1():
 def test_rows_that_do_not_fit_together_are_refused():
     rng = np.random.default_rng(2)
     row = random_row(rng, PARAMS["greedy"])
-    short = replace(row, mask=bitmask.all_allowed(10))
+    short = structs.replace(row, mask=bitmask.all_allowed(10))
     with pytest.raises(ValueError, match="mask of 1 words"):
         selector().prepare([short])
     with pytest.raises(ValueError, match="several vocabularies"):
-        selector().prepare([row, replace(row, vocab_size=10)])
+        selector().prepare([row, structs.replace(row, vocab_size=10)])
     with pytest.raises(ValueError, match="8 logits for a vocabulary of 1000"):
         chosen(selector(), np.zeros((1, 8), np.float32), [row])
 
