@@ -39,6 +39,15 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
+class Recipient:
+    """``before NAME after``, in front of a call's opener: the header of a message to the tool. The parser drops it, as
+    ``AnswerFormat.header_open`` and ``header_close`` say."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Name:
     """The tool's name, bare. glued: words of the header that models write right behind it; the parser takes one off
     a name that no tool has, where the rest is a tool's."""
@@ -94,7 +103,7 @@ class JsonEnvelope:
     name_first: bool = False
 
 
-Piece = Mark | Lit | Header | Name | NumberedName | Number | CallId | Arguments | JsonEnvelope
+Piece = Mark | Lit | Header | Recipient | Name | NumberedName | Number | CallId | Arguments | JsonEnvelope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +149,8 @@ class ToolCallSyntax:
     @property
     def call_opener(self) -> str:
         """Text of the marker that begins one call, ``""`` if calls have none of their own."""
-        return self.call[0].text if isinstance(self.call[0], Mark) else ""
+        first = next(piece for piece in self.call if not isinstance(piece, Recipient))
+        return first.text if isinstance(first, Mark) else ""
 
     @property
     def arguments(self) -> ArgumentSyntax:
@@ -260,6 +270,9 @@ class ModelFamily:
     def markers(self) -> tuple[str, ...]:
         """Every text of this family in which special tokens of the vocabulary have a meaning."""
         texts = [piece.text for piece in self.tool_calls.pieces() if isinstance(piece, Mark | Lit | Header)]
+        recipients = [piece for piece in self.tool_calls.pieces() if isinstance(piece, Recipient)]
+        texts += [text for piece in recipients for text in (piece.before, piece.after)]
+        texts += [self.tool_calls.separator] if "<" in self.tool_calls.separator else []
         texts += _argument_markers(self.tool_calls.arguments)
         if self.reasoning is not None:
             texts += [self.reasoning.open, self.reasoning.close, self.reasoning.resume]

@@ -30,7 +30,7 @@ XGRAMMAR = """kimi deepseek_r1 deepseek_v3_1 deepseek_v3_2 deepseek_v4 deepseek_
 VLLM = """deepseek_v3 deepseek_v31 deepseek_v32 deepseek_v4 deepseek_v41 gemma4 glm45 glm47 granite4 hermes hy_v3 hy_v4
     internlm kimi_k2 kimi_k3 llama3_json llama4_json llama4_pythonic mimo minimax_m2 minimax_m3 mistral muse
     phi4_mini_json qwen3_coder qwen3_json qwen3_xml seed_oss cohere_cmd step3p5 nemotron_v3 granite granite-20b-fc
-    functiongemma longcat olmo3 pythonic xlam jamba step3 openai"""
+    functiongemma longcat olmo3 pythonic xlam jamba step3 openai gigachat3 k2_horizon dots lfm2 apertus"""
 
 
 @pytest.mark.parametrize("name", [*XGRAMMAR.split(), *VLLM.split()])
@@ -61,6 +61,7 @@ CHOICES = {
     "GLM-4.6": "glm_4_5",
     "GLM-4.7-Flash": "glm_4_7",
     "GigaChat3.1-10B-A1.8B": "gigachat3_1",
+    "GigaChat3-10B-A1.8B": "gigachat3_1",
     "Kimi-K2-Thinking": "kimi_k2",
     "Kimi-K3": "kimi_k3",
     "LFM2.5-8B-A1B": "lfm2",

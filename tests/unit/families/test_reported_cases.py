@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -196,6 +195,39 @@ CASES: dict[str, tuple[str, str, tuple[Tool, ...], tuple[str, str, list[tuple[st
         (),
         ("", "Hello", []),
     ),
+    "a thought, two calls and an answer, each a message to its recipient": (
+        "muse",
+        " to=self<|message|>Look.<|eom|><|start|>assistant"
+        + "<|eom|><|start|>assistant".join(
+            f' to={name}<|message|><atem:function_calls>\n<atem:invoke name="{name}">\n'
+            f'<atem:parameter name="q">to=me</atem:parameter>\n</atem:invoke>\n</atem:function_calls>'
+            for name in ("find", "ask")
+        )
+        + "<|eom|><|start|>assistant to=user<|message|>Go to=there.",
+        (tool("find", q={"type": "string"}), tool("ask", q={"type": "string"})),
+        ("Look.", "Go to=there.", [("find", {"q": "to=me"}), ("ask", {"q": "to=me"})]),
+    ),
+    "a call behind the header of a message": (
+        "gigachat3_1",
+        'Wait.function call<|role_sep|>\n{"name": "f", "arguments": {"a": 1}}',
+        (),
+        ("", "Wait.", [("f", {"a": 1})]),
+    ),
+    "tags without line breaks": (
+        "dots",
+        'ok<dots_function_call><invoke name="f"><parameter name="days">3</parameter></invoke></dots_function_call>',
+        (tool("f", days={"type": "integer"}),),
+        ("", "ok", [("f", {"days": 3})]),
+    ),
+    "keys and values in tags": (
+        "k2_horizon",
+        (
+            "<ifm|think>Hm.</ifm|think><ifm|tool_calls>\n<ifm|tool_call>f\n<ifm|arg_key>s</ifm|arg_key>\n"
+            "<ifm|arg_value> 7 </ifm|arg_value>\n</ifm|tool_call>\n</ifm|tool_calls>"
+        ),
+        (tool("f", s={"type": "string"}),),
+        ("Hm.", "", [("f", {"s": " 7 "})]),
+    ),
     "Python: brackets and apostrophes in strings, text after the list": (
         "llama4",
         '[search(query="hello]world"), note(t="it\'s")] done',
@@ -363,30 +395,3 @@ def test_an_answer_cut_inside_a_marker_holds_no_call(text: str, size: int) -> No
     reasoning, answer, calls = read("qwen3", text, (), size, truncated=True)
     assert (reasoning, calls) == ("", [])
     assert answer.startswith("Hello")
-
-
-@pytest.mark.parametrize(
-    ("family", "text"),
-    [
-        ("deepseek_r1", "<｜tool▁calls▁begin｜>" + 15_000 * "<｜tool▁sep｜>"),
-        ("llama4", "[search(" + ", ".join(f"a{number}=1" for number in range(25_000))),
-        ("llama4", '[f(a="' + "\\" * 120_000),
-        ("gemma4", "<|tool_call>call:f{" + "a:{" * 40_000),
-        (
-            "minimax_m3",
-            ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="f">' + "]<]minimax[>[<a>" * 30_000,
-        ),
-        ("qwen3_coder", "<tool_call>\n<function=f>\n" + "<parameter=a>\n</parameter" * 15_000),
-        ("glm_4_7", "<tool_call>f<arg_key>" + "<" * 150_000),
-        ("deepseek_v4", f"<{DSML}tool_calls>\n" + "\n" * 150_000),
-    ],
-)
-@pytest.mark.parametrize("size", [11, 10**6])
-def test_hostile_answers_take_linear_time(family: str, text: str, size: int) -> None:
-    declared = by_name(family)
-    parser = StreamParser(declared, special_tokens=None, thinking="none", tools="hide")
-    start = time.process_time()
-    for at in range(0, len(text), size):
-        parser.push_text(text[at : at + size])
-    parser.finish(truncated=True)
-    assert time.process_time() - start < 3

@@ -22,6 +22,7 @@ from interlock.families.base import (
     Number,
     NumberedName,
     Piece,
+    Recipient,
 )
 from interlock.families.wire.arguments.readers import arguments_reader
 from interlock.families.wire.call_parts import CallParts, PieceReader
@@ -79,7 +80,7 @@ class CallReader:
                 return _FixedReader(self._encode(text.strip()))
             case Lit(text=text):
                 return _SpaceReader() if text.isspace() else _FixedReader(self._encode(text))
-            case Header():
+            case Header() | Recipient():
                 return _HeaderReader(self._next_mark())
             case Name(glued=glued):
                 return _WordReader(_NAME, lambda word: setattr(parts, "name", self._without(glued, word)))
@@ -110,8 +111,8 @@ def is_bare_name(name: str) -> bool:
 
 def call_body(call: tuple[Piece, ...]) -> tuple[Piece, ...]:
     """The pieces between a call's opener, if it has one, and its closing markers."""
-    first = 1 if isinstance(call[0], Mark) else 0
-    return call[first : _body_end(call)]
+    first = next(index for index, piece in enumerate(call) if not isinstance(piece, Recipient))
+    return call[first + isinstance(call[first], Mark) : _body_end(call)]
 
 
 def call_closers(call: tuple[Piece, ...]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from interlock.families.base import (
     Number,
     NumberedName,
     Piece,
+    Recipient,
     ToolCallSyntax,
 )
 from interlock.families.wire.spell import envelope_head
@@ -46,7 +47,8 @@ def _form(
 
 
 def _repeated(syntax: ToolCallSyntax, call: Node, most: int | None) -> Node:
-    separator = Text(syntax.separator) if syntax.separator else None
+    kind = Marker if "<" in syntax.separator else Text
+    separator = kind(syntax.separator) if syntax.separator else None
     return call if most == 1 else Repeat(call, 1, most, separator)
 
 
@@ -64,6 +66,8 @@ def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: Node) -> 
             return (Marker(text),) if text else ()
         case Lit(text=text):
             return (Text(text),)
+        case Recipient(before=before, after=after):
+            return (Marker(before), Text(name), Marker(after))
         case Name():
             return (Text(name),)
         case NumberedName(prefix=prefix, separator=separator):

@@ -146,8 +146,10 @@ class StreamParser:
 
     def _flush_pending(self) -> None:
         text, self._pending = self._pending, ""
+        if self._read == self._read_header:
+            self._answer_text(self._plan.text_header and self._plan.text_header + text)
         if self._read in (self._read_closers, self._read_header) or not text:
-            return  # the beginning of a closing marker of a whole call, or of a message
+            return  # the beginning of a closing marker of a whole call
         if self._reader is not None:
             self._raw.append(text)
             return

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
-from interlock.families.base import Lit, Mark, ModelFamily, Piece, ReasoningFormat, Thinking
+from interlock.families.base import Lit, Mark, ModelFamily, Piece, ReasoningFormat, Recipient, Thinking
 from interlock.families.wire.call_reader import call_body, call_closers
 from interlock.families.wire.markers import MarkerMatcher
 
@@ -25,7 +25,7 @@ class ParsePlan:
 
     kinds: what each marker means. calls: the pieces after a marker that begins a call. bare, bare_call: the text
     that begins a call without a marker, ``""`` if there is none. next_call: the pieces of a call after a
-    separator, where calls have no marker of their own. resume: the marker after which an answer begins anew.
+    separator, where calls have no marker of their own. text_header: what begins a header, if it may also be text. resume: the marker after which an answer begins anew.
     """
 
     def __init__(
@@ -38,6 +38,8 @@ class ParsePlan:
         self.resume = encode(self.reasoning.resume)
         self.kinds: dict[str, MarkKind] = {}
         self.calls: dict[str, tuple[Piece, ...]] = {}
+        header = family.answer.header_open if family.answer else ""
+        self.text_header = "" if "<" in header else header
         self.bare = ""
         self.bare_call: tuple[Piece, ...] = ()
         self.next_call = family.tool_calls.call
@@ -83,8 +85,9 @@ class ParsePlan:
             if isinstance(piece, Mark):
                 self.kinds[self._encode(piece.text)] = "section"
         for call in (syntax.call, *syntax.variants):
-            if isinstance(call[0], Mark):
-                self._add_opener(call[0], call_body(call))
+            opener = next(piece for piece in call if not isinstance(piece, Recipient))
+            if isinstance(opener, Mark):
+                self._add_opener(opener, call_body(call))
         between = tuple(piece for piece in syntax.section_open if not isinstance(piece, Mark))
         if not syntax.call_opener:
             self.next_call = call_body(syntax.call)

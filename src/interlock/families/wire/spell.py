@@ -16,6 +16,7 @@ from interlock.families.base import (
     Number,
     NumberedName,
     Piece,
+    Recipient,
     ToolCallSyntax,
 )
 from interlock.families.wire import json_text
@@ -78,6 +79,8 @@ def _piece(piece: Piece, syntax: ToolCallSyntax, name: str, arguments: str, numb
     match piece:
         case Mark(text=text) | Lit(text=text) | Header(text=text):
             return text
+        case Recipient(before=before, after=after):
+            return before + name + after
         case Name():
             return name
         case NumberedName(prefix=prefix, separator=separator):
