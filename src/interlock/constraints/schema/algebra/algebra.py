@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from interlock.constraints.schema.algebra.array_keywords import ArrayNormalizer
 from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
+from interlock.constraints.schema.algebra.finite import Finite, Member
 from interlock.constraints.schema.algebra.object_keywords import ObjectNormalizer
 from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, both, cells, with_presence
 from interlock.constraints.schema.algebra.presence import Presence, Term, is_possible, meet
@@ -20,7 +20,6 @@ from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import disjoint
 from interlock.constraints.schema.text.nodes import Lang, Words
 
-Member = tuple[str, Any]  # JSON type and value of a scalar
 _MANY = 1 << 60
 
 
@@ -36,6 +35,7 @@ class Algebra:
         self._inhabited: dict[Value, bool] = {NEVER: False}
         self._asked: set[Value] = set()
         self._provisional = False
+        self._different: dict[ArrayShape, bool] = {}
         self._object_shapes: dict[Value, list[ObjectShape]] = {}
         self._array_shapes: dict[Value, list[ArrayShape]] = {}
 
@@ -104,11 +104,25 @@ class Algebra:
                     return False
                 shape = replace(shape, high=index if shape.high is None else min(shape.high, index))
                 break
-        if shape.unique and shape.low > 1:
-            domain = self.finite_items(shape, shape.low)
-            if domain is not None and len(domain) < shape.low:
-                return False
+        if shape.unique and shape.low > 1 and not self._can_differ(shape):
+            return False
         return all(self._places(shape, rule) >= rule.low for rule in shape.contains if rule.low)
+
+    def _can_differ(self, shape: ArrayShape) -> bool:
+        """As many items as there must be are different ones, as far as that is easily told."""
+        known = self._different.get(shape)
+        if known is not None:
+            return known
+        outer, self._provisional = self._provisional, False
+        found = Finite(self, closed=False).slots(shape) is not None or self._provisional
+        if not self._provisional:
+            self._different[shape] = found
+        self._provisional = outer or self._provisional
+        return found
+
+    def is_open(self, value: Value) -> bool:
+        """Whether anything is in ``value`` is being asked."""
+        return value in self._asked
 
     def _places(self, shape: ArrayShape, rule: Contains) -> int:
         """At how many positions an item of the kind may stand."""

@@ -58,9 +58,8 @@ _IN_STRING: dict[Mode, Mode] = {
 }  # fmt: skip
 
 
-_OUTSIDE: frozenset[Mode] = frozenset(
-    ("after", "value", "tag", "leave")
-)  # between items, for the array that is open
+_BEHIND: frozenset[Mode] = frozenset(("after", "tag", "leave"))  # an item, where its array is what is open
+_OUTSIDE: frozenset[Mode] = _BEHIND | {"value"}
 
 
 class Narrowing:
@@ -196,7 +195,9 @@ class Narrowing:
         """A string of the open array that begins with ``begun`` begins as no earlier one, nor the one that is open."""
         state = self._states[0]
         frame = state.frames[-1]
-        if state.mode != "string" or not is_plain_string(begun) or frame.rivals or len(self._states) > 1:
+        if state.mode != "string" or not is_plain_string(begun) or len(self._states) > 1:
+            return False
+        if frame.rivals or frame.slots:
             return False
         is_like_open = state.text.startswith(begun) or begun.startswith(state.text)
         return not is_like_open and not any(frame.seen.beginning_with(begun))
@@ -279,7 +280,7 @@ def _arrived(before: State, after: list[State]) -> Arrival | None:
     begun = after[0].text if is_next and before.mode == after[0].mode == "string" else b""
     if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
         return Arrival(begun=begun)
-    is_inside = len(new) > at + 1 or after[0].mode not in _OUTSIDE
+    is_inside = len(new) > at + 1 or after[0].mode not in _BEHIND
     begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
     return Arrival((place(after[0]),), ended[at], begun) if is_inside and begins else None
 

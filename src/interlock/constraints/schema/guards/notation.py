@@ -108,12 +108,27 @@ def key_text(notation: Notation, key: str, *, is_outermost: bool, plain: bytes) 
             return key.encode() + b":"
         case Python() if is_outermost:
             return key.encode() + b"="
-        case Python(quote=b"'"):
-            return b"'" + plain[1:-1].replace(b'\\"', b'"').replace(b"'", b"\\'") + b"'"
+        case Python():
+            return value_text(notation, key, plain=plain)
         case Tags() if is_outermost:
             return key.encode() + notation.key_end
         case NestedTags():
             return notation.opening(key.encode())
+        case _:
+            return plain
+
+
+def value_text(notation: Notation, value: str | bool | None, *, plain: bytes) -> bytes:
+    """A string, what ends it included, or a word. plain: its spelling in JSON."""
+    if not isinstance(value, str):
+        return str(value).encode() if isinstance(notation, Python) else plain
+    match notation:
+        case BareKeys(quote=quote):
+            return quote + value.encode() + quote
+        case Python(quote=b"'"):
+            return b"'" + plain[1:-1].replace(b'\\"', b'"').replace(b"'", b"\\'") + b"'"
+        case NestedTags():
+            return value.encode() + notation.leaving
         case _:
             return plain
 

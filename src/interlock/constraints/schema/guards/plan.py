@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 Nodes = frozenset[int]  # every node that the value at one place may be
+Slots = tuple[tuple[int, tuple[str, ...]], ...]
+"""Positions of an array of different items that must be filled and have few values: JSON texts of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardNode:
     """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes
-    twice. prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read."""
+    twice. prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read.
+    slots: see ``Slots``."""
 
     unique: bool = False
     distinct: bool = False
@@ -21,6 +24,7 @@ class GuardNode:
     names: tuple[tuple[str, Nodes], ...] = ()
     others: Nodes = frozenset()
     kinds: frozenset[str] = frozenset()
+    slots: Slots = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,11 @@ class GuardPlan:
         """The JSON types of a value."""
         return frozenset[str]().union(*(self.nodes[number].kinds for number in nodes))
 
+    def slots(self, nodes: Nodes) -> Slots:
+        """Of an array, where it is told which one it is."""
+        arrays = [self.nodes[number] for number in nodes if "array" in self.nodes[number].kinds]
+        return arrays[0].slots if len(arrays) == 1 else ()
+
     def to_json(self) -> str:
         """Text that ``from_json`` reads back: the plan travels with the lowered grammar."""
         nodes = [
@@ -73,6 +82,7 @@ class GuardPlan:
                 "names": {name: sorted(found) for name, found in node.names},
                 "others": sorted(node.others),
                 "kinds": sorted(node.kinds),
+                "slots": node.slots,
             }
             for node in self.nodes
         ]
@@ -93,4 +103,5 @@ def _node(data: dict[str, Any]) -> GuardNode:
         tuple((name, frozenset(found)) for name, found in data["names"].items()),
         frozenset(data["others"]),
         frozenset(data["kinds"]),
+        tuple((index, tuple(texts)) for index, texts in data["slots"]),
     )

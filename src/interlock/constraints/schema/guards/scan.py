@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from interlock.constraints.schema.guards.notation import JSON, Notation, has_brackets
 from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
 from interlock.constraints.schema.guards.seen import Seen
+from interlock.constraints.schema.guards.slots import SlotValues, reserved, slots_in
 from interlock.constraints.schema.guards.values import (
     Canonical,
     array,
@@ -70,7 +71,8 @@ class Frame(msgspec.Struct, frozen=True):
 
     seen: its items or keys so far, where it is checked: they must differ. kept: its content is part of an item that must
     differ from others. parts: what is complete of that content. origin: earlier items, or the parts of them in this place,
-    of the same kind; rivals: those of them that this one may still become. place: ``index``, as far as it matters to what
+    of the same kind; rivals: those of them that this one may still become. slots: later positions that need one of few
+    values; reserved: values that the item at ``index`` must leave to them. place: ``index``, as far as it matters to what
     an item may be.
     """
 
@@ -83,6 +85,8 @@ class Frame(msgspec.Struct, frozen=True):
     parts: tuple[Any, ...] = ()
     seen: Seen = Seen()
     memo: Memo | None = None
+    slots: SlotValues = ()
+    reserved: tuple[Canonical, ...] = ()
     index: int = 0
     place: int = 0
     key: str = ""
@@ -116,7 +120,8 @@ def inside(frame: Frame, text: bytes = b"") -> Iterable[Canonical]:
         found = tuple(rival[at] for rival in frame.rivals if len(rival) > at)
         if not frame.checked:
             return found
-        return chain(found, frame.seen.beginning_with(text) if is_plain_string(text) else frame.seen)
+        seen = frame.seen.beginning_with(text) if is_plain_string(text) else frame.seen
+        return chain(found, seen, frame.reserved)
     return tuple(value for rival in frame.rivals for key, value in rival[1:] if key == frame.key)
 
 
@@ -236,7 +241,12 @@ class Scan:
                 origin = tuple(one for one in inside(outer) if isinstance(one, tuple) and one[0] == kind)
         checked = plan.unique(nodes) if is_array else plan.distinct(nodes)
         memo = Memo() if checked else None
-        self._frames.append(Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo))
+        frame = Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo)
+        slots = plan.slots(nodes) if checked and is_array else ()
+        if slots:
+            values = slots_in(self._notation, slots)
+            frame = replace(frame, slots=values, reserved=tuple(reserved(values, 0, frame.seen)))
+        self._frames.append(frame)
         return "value" if is_array else "key"
 
     def _nodes(self) -> Nodes:
@@ -257,6 +267,9 @@ class Scan:
             return "key"
         index = frame.index + 1
         place = min(index, self._plan.num_fixed(frame.nodes))
+        if frame.slots:  # what is reserved differs from item to item
+            kept = tuple(reserved(frame.slots, index, frame.seen))
+            frame = replace(frame, reserved=kept, memo=Memo())
         self._frames[-1] = replace(frame, index=index, place=place)
         return "value"
 
@@ -315,6 +328,6 @@ class Scan:
 
 
 def _with(frame: Frame, item: Canonical) -> Frame:
-    if item in frame.seen:
+    if item in frame.seen or item in frame.reserved:
         raise RepetitionError
     return replace(frame, seen=frame.seen.add(item), memo=None if frame.memo is None else frame.memo.copy())

@@ -142,4 +142,6 @@ def number_spellings(value: str) -> list[bytes]:
     elif -_MAX_PADDING <= power < 0:
         padded = digits.rjust(1 - power, "0")
         found.append(f"{padded[:power]}.{padded[power:]}{zeros}")
+    if value == "0":
+        found += [f"-{text}" for text in found]
     return [f"{sign}{text}".encode() for text in found]

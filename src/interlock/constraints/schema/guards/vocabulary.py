@@ -26,7 +26,6 @@ from interlock.core.tokenizer import Vocabulary
 COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
-_COMMA_CROSSES = rb",\s*[^\s,]"
 _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
 
 
@@ -49,17 +48,17 @@ def _respelt(manner: Respelling, ends: bytes) -> bytes:
 
 
 def _crosses(notation: Notation, in_string: bool) -> bytes:
-    """A regex for the tokens that may begin an item behind another one."""
+    """A regex for the tokens that may end an item so that another one must come, or begin that."""
     match notation:
         case NestedTags(mark=mark):
-            return re.escape(mark) + b"."
+            return re.escape(mark)
         case BareKeys(quote=quote) if in_string:
-            return re.escape(quote[-1:]) + rb".*" + _COMMA_CROSSES
+            return re.escape(quote[-1:]) + rb".*,"
         case _ if in_string:
             quote = notation.quote if isinstance(notation, Python) else b'"'
-            return rb"^(?:[^%b\\]|\\.)*%b.*" % (quote, quote) + _COMMA_CROSSES
+            return rb"^(?:[^%b\\]|\\.)*%b.*," % (quote, quote)
         case _:
-            return _COMMA_CROSSES
+            return b","
 
 
 Ids = NDArray[np.int64]
@@ -157,7 +156,7 @@ class GuardVocabulary:
         return self._matching(_respelt(manner, scalar_ends(notation)))
 
     def crossers(self, notation: Notation, *, in_string: bool) -> Mask:
-        """The tokens that may begin an item behind another one, which is a string that is open or something else."""
+        """The tokens that may end an item so that another one must come, or begin that. in_string: it is an open string."""
         return self._matching(_crosses(notation, in_string))
 
     def _matching(self, regex: bytes) -> Mask:

@@ -99,7 +99,7 @@ class TaggedLowering(ValueLowering):
             case "object":
                 return [rule for shape in self.algebra.objects(value) for rule in self._objects.lower(shape)]
             case "array":
-                return [self._arrays.lower(shape) for shape in self.algebra.arrays(value)]
+                return self._arrays.lower(self.algebra.arrays(value))
             case _:
                 return self._scalars(_only(scalars, kind))
 
@@ -270,7 +270,7 @@ class NestedTagLowering(ValueLowering):
             return self._text(scalars, frozenset(kind for kind, present in beside.items() if present))
         nested = [rule for shape in objects for rule in self._objects.lower(shape)]
         if not objects:
-            nested = [self._arrays.lower(shape) for shape in arrays]
+            nested = self._arrays.lower(arrays)
         leave = symbols(self.writer, self._leaving)
         return list(dict.fromkeys([*self._scalars(scalars), *(f"{rule} {leave}" for rule in nested)]))
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from interlock.constraints.schema.algebra.algebra import Algebra, Member
+from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.arrays import ArrayShape
+from interlock.constraints.schema.algebra.finite import Finite, Member, json_text
 from interlock.constraints.schema.graph import NEVER, Value
+from interlock.constraints.schema.guards.plan import Slots
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.contains import ContainsLowering
 from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
-from interlock.constraints.schema.numbers.text import spell
+from interlock.constraints.schema.numbers.text import UnwritableError, spell
 from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text import lang
@@ -47,15 +49,25 @@ class ArrayLowering:
         self._recorder = recorder
         self._has_tagged_items = has_tagged_items
 
-    def lower(self, shape: ArrayShape) -> str:
-        """The rule of an inhabited shape. Raises ``RefusedError``."""
+    def lower(self, shapes: list[ArrayShape], *, alone: bool = True) -> list[str]:
+        """Rules of the inhabited shapes of one value. Where the items of one must differ and only a guard holds that, those
+        of all do: it cannot tell them apart. alone: no other value may stand here. Raises ``RefusedError``."""
+        writable = [shape for shape in shapes if self._is_writable(shape)]
+        shapes = writable if writable or not alone else shapes
+        if len(shapes) > 1 and any(
+            shape.unique and self._listed(self._trimmed(shape)) is None for shape in shapes
+        ):
+            alike = [replace(shape, unique=True) for shape in shapes if not shape.repeats]
+            shapes = [shape for shape in alike if self._algebra.array_inhabited(shape)]
+        return [self._lower(shape) for shape in shapes]
+
+    def _lower(self, shape: ArrayShape) -> str:
         shape = self._trimmed(shape)
         if shape.repeats:
             return self._repeating(shape)
         unique = shape.unique and (shape.high is None or shape.high > 1)
-        in_grammar = unique and not shape.contains and not self._has_tagged_items
-        domain = self._algebra.finite_items(shape, _MAX_DISTINCT) if in_grammar else None
-        if domain is not None and not (shape.prefix and shape.low > 1):
+        domain = self._listed(shape) if unique else None
+        if domain is not None:
             self._recorder.array(shape, unique=False)
             return self._distinct(shape, domain)
         if unique and not self._options.guards:
@@ -63,12 +75,12 @@ class ArrayLowering:
                 "items are not a small finite set of scalars, so only a check while generating could hold this",
                 keyword="uniqueItems",
             )
-        self._recorder.array(shape, unique=unique)
+        self._recorder.array(shape, unique=unique, slots=self._slots(shape) if unique else ())
         if shape.contains:
             return self._contains.lower(shape)
         return self._writer.rule(self._plain(shape))
 
-    def is_writable(self, shape: ArrayShape) -> bool:
+    def _is_writable(self, shape: ArrayShape) -> bool:
         """Not so where two items must be equal and could be anything: such arrays are left out if there are others."""
         return not shape.repeats or self._repeatable(self._trimmed(shape)) is not None
 
@@ -76,6 +88,25 @@ class ArrayLowering:
         if shape.prefix or shape.contains or shape.unique or max(shape.low, shape.high or 0) > _MAX_COUNTED:
             return None
         return self._algebra.finite_items(shape, _MAX_REPEATABLE)
+
+    def _listed(self, shape: ArrayShape) -> list[Member] | None:
+        """The values that items can have, where rules with a bit for each hold that they differ."""
+        if shape.contains or self._has_tagged_items or (shape.prefix and shape.low > 1):
+            return None
+        return self._algebra.finite_items(shape, _MAX_DISTINCT)
+
+    def _slots(self, shape: ArrayShape) -> Slots:
+        """What a guard must know of positions that have few values."""
+        found = Finite(self._algebra, closed=not self._options.open_objects).slots(shape)
+        if found is None:
+            raise RefusedError(
+                "fewer different items can be written than minItems asks for; with open_objects there may be more",
+                keyword="minItems",
+            )
+        try:
+            return tuple((index, tuple(map(json_text, sorted(listed, key=repr)))) for index, listed in found)
+        except UnwritableError:
+            return ()
 
     def _trimmed(self, shape: ArrayShape) -> ArrayShape:
         """Positions that nothing can fill end the array."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from interlock.constraints.schema.algebra.arrays import ArrayShape
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Value
-from interlock.constraints.schema.guards.plan import GuardNode, GuardPlan, Nodes
+from interlock.constraints.schema.guards.plan import GuardNode, GuardPlan, Nodes, Slots
 from interlock.constraints.schema.lower.object_keys import Keys
 
 
@@ -20,10 +20,14 @@ class _Draft:
     names: dict[str, set[Value]] = field(default_factory=dict)
     others: set[Value] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
+    num_arrays: int = 0
+    slots: Slots = ()
 
-    def add_array(self, shape: ArrayShape, *, unique: bool) -> None:
+    def add_array(self, shape: ArrayShape, slots: Slots, *, unique: bool) -> None:
         self.unique = self.unique or unique
         self.kinds.add("array")
+        self.num_arrays += 1
+        self.slots = slots if self.num_arrays == 1 else ()
         while len(self.prefix) < len(shape.prefix):
             self.prefix.append(set(self.rest))
         for index, known in enumerate(self.prefix):
@@ -55,9 +59,9 @@ class GuardRecorder:
         self._is_needed = False
         self.current: Value = ANYTHING
 
-    def array(self, shape: ArrayShape, *, unique: bool) -> None:
+    def array(self, shape: ArrayShape, *, unique: bool, slots: Slots = ()) -> None:
         self._is_needed = self._is_needed or unique
-        self._records.append((self.current, lambda draft: draft.add_array(shape, unique=unique)))
+        self._records.append((self.current, lambda draft: draft.add_array(shape, slots, unique=unique)))
 
     def object(self, keys: Keys, *, distinct: bool) -> None:
         self._is_needed = self._is_needed or distinct
@@ -92,6 +96,7 @@ class GuardRecorder:
                 tuple((name, nodes(known)) for name, known in draft.names.items()),
                 nodes(draft.others),
                 frozenset(draft.kinds),
+                draft.slots,
             )
             for draft in drafts.values()
         )

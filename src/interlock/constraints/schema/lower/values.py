@@ -108,10 +108,7 @@ class ValueLowering:
         out = self._scalars(self.algebra.scalars(value))
         for shape in self.algebra.objects(value):
             out += self._objects.lower(shape)
-        arrays = self.algebra.arrays(value)
-        for array in arrays:
-            if self._arrays.is_writable(array) or not (out or any(map(self._arrays.is_writable, arrays))):
-                out.append(self._arrays.lower(array))
+        out += self._arrays.lower(self.algebra.arrays(value), alone=not out)
         return list(dict.fromkeys(out))
 
     def _scalars(self, scalars: Scalars) -> list[str]:
