@@ -7,6 +7,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,11 @@ def test_company_forced_tokens_and_drafts_change_nothing(
 
 
 def test_a_request_without_a_way_on_ends_with_an_error_and_harms_no_other(compiler: GrammarCompiler) -> None:
-    schema = unique(PAIR, minItems=7)
+    strict, longer = (
+        lowered(JsonValue(json.dumps(unique(PAIR)))),
+        unique(PAIR, minItems=7) | {"uniqueItems": False},
+    )
+    impossible = replace(lowered(JsonValue(json.dumps(longer))), guards=strict.guards, key="impossible")
     made = [
         EngineRequest(
             request_id="impossible",
@@ -222,7 +227,7 @@ def test_a_request_without_a_way_on_ends_with_an_error_and_harms_no_other(compil
             sampling=SamplingParams(temperature=0.0),
             max_tokens=500,
             stop_ids=VOCABULARY.stop_ids,
-            constraint=lowered(JsonValue(json.dumps(schema))),
+            constraint=impossible,
         ),
         *requests()[:1],
     ]

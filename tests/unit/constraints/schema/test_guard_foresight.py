@@ -44,7 +44,34 @@ DOMAINS = {
     "escapes": unique(record(s={"enum": ["\u00e9", "e\u00e9", "\\"]}), 3),
     "long forced text": unique(record(s={"enum": ["a" + "x" * 40, "b" + "x" * 40]}, t={"const": "y" * 90}), 2),
     "nested in an object": record(a=unique(PAIR, 4), b=unique(record(ok={"type": "boolean"}), 2)),
-}
+    "zeros": unique(record(n={"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.25}), 5),
+    "scalars behind each other": {**unique({"enum": [True, None, 2]}, 3), "contains": {"const": 2}, "maxContains": 1},
+    "an item that a later position needs": {
+        "type": "array",
+        "uniqueItems": True,
+        "prefixItems": [PAIR, record(x={"const": 1}, y={"enum": ["a", "b"]}), {"enum": [None, {"x": 1, "y": "a"}]}],
+        "items": record(x={"const": 2}, y={"const": "a"}),
+        "minItems": 4,
+        "maxItems": 4,
+    },
+    "a position that must be there for the next one": {
+        "type": "array",
+        "uniqueItems": True,
+        "prefixItems": [{"type": "array", "items": {"type": "boolean"}, "maxItems": 1}, {"const": []}],
+        "contains": {"const": "b"},
+        "maxItems": 3,
+    },
+    "alternatives with and without": {
+        "anyOf": [
+            unique({"type": "array", "items": {"enum": [1, 2]}, "maxItems": 1}, 3),
+            {"type": "array", "items": {"enum": [5, 6, 7]}, "minItems": 4, "maxItems": 5},
+        ]
+    },
+    "what contains counts in one spelling": {
+        **unique({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.5}, {"const": "a"}]}, 3),
+        "contains": {"type": "integer", "minimum": 1},
+    },
+}  # fmt: skip
 
 
 ANY_ORDER = {
@@ -108,6 +135,32 @@ def test_all_is_used_up_in_any_order_of_keys(name: str, engine) -> None:
     for _ in range(3):
         text = walk(grammar.matcher(), chooser, drafted=False)
         jsonschema.validate(json.loads(text), ANY_ORDER[name])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        unique(PAIR, 5),
+        unique(unique({"enum": ["a"]}, 1), 2),
+        unique({"type": "string", "pattern": "^x[0-2]$"}, 4),
+        unique({"type": "array", "items": {"type": "boolean"}, "maxItems": 2}, 8),
+        {"type": "array", "uniqueItems": True, "prefixItems": [{"const": {"a": 1}}, {"const": {"a": 1.0}}], "minItems": 2},
+    ],
+)  # fmt: skip
+def test_fewer_different_values_than_items_are_a_contradiction(schema: dict[str, Any]) -> None:
+    syntax = json_syntax(",", ":", flexible=False)
+    assert compile_schema(schema, SchemaOptions(guards=True), syntax, "j").is_contradiction
+    fewer = {**schema, "minItems": schema["minItems"] - 1, "maxItems": schema["minItems"] - 1}
+    assert not compile_schema(fewer, SchemaOptions(guards=True), syntax, "j").problems
+
+
+def test_objects_that_are_closed_by_policy_may_be_too_few() -> None:
+    schema = unique({"type": "object", "properties": {"a": {"type": "boolean"}}}, 4)
+    syntax = json_syntax(",", ":", flexible=False)
+    (problem,) = compile_schema(schema, SchemaOptions(guards=True), syntax, "j").problems
+    assert problem.keyword == "minItems"
+    assert "open_objects" in problem.reason
+    assert not compile_schema(schema, SchemaOptions(guards=True, open_objects=True), syntax, "j").problems
 
 
 def test_a_comma_is_not_offered_behind_the_last_item_of_a_domain(engine) -> None:

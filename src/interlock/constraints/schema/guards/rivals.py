@@ -133,7 +133,7 @@ def _rests(text: bytes, value: Canonical) -> Iterable[bytes]:
         rest = string_rest(text, value)
         return (rest,) if rest else ()
     texts = number_spellings(value) if is_number(value) else (value.encode(),)
-    return [one[len(text) :] for one in texts if one.startswith(text)]
+    return [one[len(text) :] for one in texts if one.startswith(text) and len(one) > len(text)]
 
 
 def place(state: State) -> tuple[Hashable, ...]:

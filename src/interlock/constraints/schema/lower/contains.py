@@ -122,7 +122,8 @@ class _Counted(_Stateful):
         if index < rule.start:
             return [(value, "_", missed)]
         more = when.TRUE if rule.high is None else f"lt({_COUNT}, {rule.high})"
-        miss = value if rule.high is None else meet(value, rule.unlike)
+        # where items differ, the same item must not count once and not the next time
+        miss = value if rule.high is None and not self.shape.unique else meet(value, rule.unlike)
         hit = meet(value, rule.value)
         if hit == value and rule.high is None:
             return [(hit, f"incr({_COUNT})", when.TRUE)]
