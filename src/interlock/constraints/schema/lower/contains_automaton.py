@@ -111,7 +111,7 @@ def _steps(shape: ArrayShape, rules: list[Contains], state: State) -> Iterator[t
             after[index] += hit
             if hit:
                 kinds.append(rules[index].value)
-            elif rules[index].high is not None:
+            elif rules[index].high is not None or shape.unique:  # the same item must not count just once
                 kinds.append(rules[index].unlike)
         bounded = zip(after, rules, strict=True)
         if all(rule.high is None or count <= rule.high for count, rule in bounded):
