@@ -29,7 +29,7 @@ from tests.fakes.vllm import FakeVllm, write_byte_tokenizer
 BYTES = byte_tokenizer()
 SAID = {"A": "an answer", "B": "another one, longer", "C": "x" * 5000}
 BAD = LoweredConstraint(provider="llguidance", grammar="start: undefined_rule", key="bad")
-LIMIT_S = 60.0
+LIMIT_S = 240.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def world_of_vllm(server: VllmServer, model: Path) -> World:
             "max_tokens": 24,
             "return_token_ids": True,
         }
-        answer = httpx.post(f"{server.url}/v1/completions", json=body, timeout=LIMIT_S * 4)
+        answer = httpx.post(f"{server.url}/v1/completions", json=body, timeout=LIMIT_S)
         ids = answer.json()["choices"][0]["token_ids"]
         end = next(at for at in range(5, len(ids)) if ids[at] not in ids[:at])
         said[name], stop_ids[name] = tuple(ids[:end]), (ids[end],)
