@@ -4,32 +4,27 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import resource
 import signal
 import sys
 import time
-from typing import BinaryIO
 
 import psutil
 
+from interlock.child import private_stdout, write
 from interlock.compiling.messages import (
-    HEADER,
+    TO_HELPER,
     Answer,
     AnyJob,
     Check,
     Checked,
-    FromHelper,
     Job,
     Lowered,
     Ready,
     Refused,
     Setup,
-    ToHelper,
     Validate,
     Validated,
-    decode_to_helper,
-    frame,
 )
 from interlock.compiling.trial import Trial
 from interlock.core.constraint import ConstraintSpec, JsonValue
@@ -46,8 +41,8 @@ _WARM_UP = ConstraintSpec(root=JsonValue('{"type": "object"}'))  # the first com
 def main() -> None:
     """Serve the pool on standard input and output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool decides when a helper ends
-    requests, answers = sys.stdin.buffer, _private_stdout()
-    setup = _read(requests)
+    requests, answers = sys.stdin.buffer, private_stdout()
+    setup = TO_HELPER.read(requests)
     if not isinstance(setup, Setup):
         raise SystemExit("a helper is started by its pool")
     sys.setrecursionlimit(_RECURSION_LIMIT)
@@ -56,13 +51,13 @@ def main() -> None:
     _limit_memory(setup.memory_bytes)
     gc.disable()  # a full collection walks all that earlier jobs left in caches: longer than most jobs
     gc.freeze()
-    _write(answers, Ready())
+    write(answers, Ready())
     num_jobs = 0
-    while isinstance(job := _read(requests), AnyJob):
+    while isinstance(job := TO_HELPER.read(requests), AnyJob):
         signal.setitimer(signal.ITIMER_PROF, setup.cpu_s)  # its signal ends the process, in native code too
         answer = run(trial, job)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        _write(answers, answer)
+        write(answers, answer)
         num_jobs += 1
         gc.collect(2 if num_jobs % _JOBS_PER_COLLECTION == 0 else 0)  # 0: what this job left
 
@@ -103,26 +98,6 @@ def _limit_memory(memory_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     except (ValueError, OSError):
         return
-
-
-def _private_stdout() -> BinaryIO:
-    """Standard output for answers alone; whatever else prints goes to standard error."""
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    return answers
-
-
-def _read(stream: BinaryIO) -> ToHelper | None:
-    header = stream.read(HEADER.size)
-    if len(header) < HEADER.size:
-        return None
-    return decode_to_helper(stream.read(HEADER.unpack(header)[0]))
-
-
-def _write(stream: BinaryIO, message: FromHelper) -> None:
-    data = memoryview(frame(message))
-    while data:
-        data = data[stream.write(data) or 0 :]
 
 
 if __name__ == "__main__":

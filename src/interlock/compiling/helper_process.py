@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
-import sys
 
-from interlock.compiling.messages import (
-    HEADER,
-    Answer,
-    AnyJob,
-    FromHelper,
-    Ready,
-    Setup,
-    ToHelper,
-    decode_from_helper,
-    frame,
-)
+from interlock.child import Child
+from interlock.compiling.messages import FROM_HELPER, Answer, AnyJob, FromHelper, Ready, Setup
 
 _START_S = 60.0
 
@@ -35,30 +24,23 @@ class HelperProcess:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._process: asyncio.subprocess.Process | None = None
+        self._child: Child[FromHelper] | None = None
 
     @property
     def pid(self) -> int | None:
         """Process id while it runs."""
-        return self._process.pid if self._process is not None and self._process.returncode is None else None
+        return None if self._child is None else self._child.pid
 
     async def start(self) -> None:
         """Start and wait until it can work. Raises ``HelperDiedError``."""
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "interlock.compiling.helper",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
+        child = Child(FROM_HELPER)
         try:
-            answer = await asyncio.wait_for(self._exchange(self._setup), _START_S)
+            answer = await child.start("interlock.compiling.helper", self._setup, _START_S)
         except TimeoutError:
-            await self.kill()
             raise HelperDiedError(f"not ready after {_START_S:g} s") from None
-        except BaseException:
-            await self.kill()
-            raise
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise HelperDiedError(f"it ended with status {await child.ended()}") from None
+        self._child = child
         if not isinstance(answer, Ready):
             await self.kill()
             raise HelperDiedError(f"unexpected answer {type(answer).__name__}")
@@ -86,24 +68,19 @@ class HelperProcess:
 
     async def kill(self) -> None:
         """End the process. Idempotent."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
 
-    async def _exchange(self, message: ToHelper) -> FromHelper:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
+    async def _exchange(self, job: AnyJob) -> FromHelper:
+        child = self._child
+        if child is None:
             raise HelperDiedError("not running")
         try:
-            process.stdin.write(frame(message))
-            await process.stdin.drain()
-            header = await process.stdout.readexactly(HEADER.size)
-            return decode_from_helper(await process.stdout.readexactly(HEADER.unpack(header)[0]))
+            await child.send(job)
+            return await child.receive()
         except (asyncio.IncompleteReadError, ConnectionError):
-            status = await process.wait()
+            status = await child.ended()
             if status == -signal.SIGPROF:
                 raise HelperTimeoutError from None
             raise HelperDiedError(f"it ended with status {status}") from None

@@ -1,15 +1,12 @@
-"""What passes between the pool and its helpers: msgpack frames with a length of four bytes before each."""
+"""What passes between the pool and its helpers."""
 
 from __future__ import annotations
 
-import struct
-
 import msgspec
 
+from interlock.child import Frames
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError, Problem
-
-HEADER = struct.Struct("!I")
 
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
@@ -92,22 +89,5 @@ Answer = Lowered | Checked | Validated | Refused
 ToHelper = Setup | AnyJob
 FromHelper = Ready | Answer
 
-_encoder = msgspec.msgpack.Encoder()
-_to_helper = msgspec.msgpack.Decoder(ToHelper)
-_from_helper = msgspec.msgpack.Decoder(FromHelper)
-
-
-def frame(message: ToHelper | FromHelper) -> bytes:
-    """``message`` with its header."""
-    body = _encoder.encode(message)
-    return HEADER.pack(len(body)) + body
-
-
-def decode_to_helper(body: bytes) -> ToHelper:
-    """Raises ``msgspec.MsgspecError`` for anything else."""
-    return _to_helper.decode(body)
-
-
-def decode_from_helper(body: bytes) -> FromHelper:
-    """Raises ``msgspec.MsgspecError`` for anything else."""
-    return _from_helper.decode(body)
+TO_HELPER = Frames[ToHelper](ToHelper)
+FROM_HELPER = Frames[FromHelper](FromHelper)

@@ -8,17 +8,16 @@ what vLLM does not tell: whether an answer may end where it was cut.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from interlock import log
+from interlock.child import Child
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError
 from interlock.remote.verifier_messages import (
-    HEADER,
+    FROM_VERIFIER,
     Close,
     Compile,
     Compiled,
@@ -29,8 +28,6 @@ from interlock.remote.verifier_messages import (
     Ready,
     Setup,
     ToVerifier,
-    decode_from_verifier,
-    frame,
 )
 
 _log = log.get(__name__)
@@ -46,7 +43,7 @@ class Verifier:
     def __init__(self, model: Path) -> None:
         self._model = model
         self._numbers = itertools.count(1)
-        self._process: asyncio.subprocess.Process | None = None
+        self._child: Child[FromVerifier] | None = None
         self._reading: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[Compiled | Followed]] = {}
         self._starting = asyncio.Lock()
@@ -55,32 +52,21 @@ class Verifier:
     async def start(self) -> None:
         """Raises ``InterlockError``."""
         async with self._starting:
-            if self._process is not None:
+            if self._child is not None:
                 return
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "interlock.remote.verifier_process"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-            )
+            child = Child(FROM_VERIFIER)
             try:
-                async with asyncio.timeout(_START_S):
-                    _write(process, Setup(str(self._model)))
-                    if not isinstance(await _read(process), Ready):
-                        raise InterlockError("internal_error", "the verifier did not start")
+                await child.start("interlock.remote.verifier_process", Setup(str(self._model)), _START_S)
             except (TimeoutError, asyncio.IncompleteReadError, ConnectionError):
-                await _end(process)
                 raise InterlockError("internal_error", "the verifier did not start") from None
-            except BaseException:
-                await _end(process)
-                raise
-            self._process, self.life = process, self.life + 1
-            self._reading = asyncio.create_task(self._read_answers(process))
+            self._child, self.life = child, self.life + 1
+            self._reading = asyncio.create_task(self._read_answers(child))
 
     async def stop(self) -> None:
         """Idempotent."""
-        process, self._process = self._process, None
-        if process is not None:
-            await _end(process)
+        child, self._child = self._child, None
+        if child is not None:
+            await child.kill()
         if self._reading is not None:
             await asyncio.gather(self._reading, return_exceptions=True)
 
@@ -104,33 +90,33 @@ class Verifier:
 
     def tell(self, message: Open | Close) -> None:
         """Say what has no answer; nothing happens where there is no process."""
-        if self._process is not None:
-            _write(self._process, message)
+        if self._child is not None:
+            self._child.tell(message)
 
     async def _ask(self, make: _Maker) -> Compiled | Followed:
-        if self._process is None:
+        if self._child is None:
             raise _died()
         ticket = next(self._numbers)
         future: asyncio.Future[Compiled | Followed] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = future
         try:
-            _write(self._process, make(ticket))
+            self._child.tell(make(ticket))
             return await future
         finally:
             del self._waiting[ticket]
 
-    async def _read_answers(self, process: asyncio.subprocess.Process) -> None:
+    async def _read_answers(self, child: Child[FromVerifier]) -> None:
         try:
             while True:
-                answer = await _read(process)
+                answer = await child.receive()
                 waiting = None if isinstance(answer, Ready) else self._waiting.get(answer.ticket)
                 if waiting is not None and not waiting.done() and not isinstance(answer, Ready):
                     waiting.set_result(answer)
         except (asyncio.IncompleteReadError, ConnectionError):
-            if self._process is process:
+            if self._child is child:
                 _log.error("the verifier ended; the next request starts another one")
-                self._process = None
-            await process.wait()
+                self._child = None
+            await child.ended()
             for future in self._waiting.values():
                 if not future.done():
                     future.set_exception(_died())
@@ -183,21 +169,3 @@ class Follower:
 
 def _died() -> InterlockError:
     return InterlockError("worker_died", "the verifier stopped while this request ran")
-
-
-def _write(process: asyncio.subprocess.Process, message: ToVerifier) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(ConnectionError, RuntimeError):  # the reader notices that it ended
-        process.stdin.write(frame(message))
-
-
-async def _read(process: asyncio.subprocess.Process) -> FromVerifier:
-    assert process.stdout is not None
-    header = await process.stdout.readexactly(HEADER.size)
-    return decode_from_verifier(await process.stdout.readexactly(HEADER.unpack(header)[0]))
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    await process.wait()

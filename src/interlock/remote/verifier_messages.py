@@ -1,14 +1,11 @@
-"""What passes between the engine and its verifier: msgpack frames with a length of four bytes before each."""
+"""What passes between the engine and its verifier."""
 
 from __future__ import annotations
 
-import struct
-
 import msgspec
 
+from interlock.child import Frames
 from interlock.core.constraint import LoweredConstraint
-
-HEADER = struct.Struct("!I")
 
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
@@ -71,22 +68,5 @@ class Followed(msgspec.Struct, frozen=True, tag=True):
 ToVerifier = Setup | Compile | Open | Follow | Close
 FromVerifier = Ready | Compiled | Followed
 
-_encoder = msgspec.msgpack.Encoder()
-_to_verifier = msgspec.msgpack.Decoder(ToVerifier)
-_from_verifier = msgspec.msgpack.Decoder(FromVerifier)
-
-
-def frame(message: ToVerifier | FromVerifier) -> bytes:
-    """``message`` with its header."""
-    body = _encoder.encode(message)
-    return HEADER.pack(len(body)) + body
-
-
-def decode_to_verifier(body: bytes) -> ToVerifier:
-    """Raises ``msgspec.MsgspecError`` for anything else."""
-    return _to_verifier.decode(body)
-
-
-def decode_from_verifier(body: bytes) -> FromVerifier:
-    """Raises ``msgspec.MsgspecError`` for anything else."""
-    return _from_verifier.decode(body)
+TO_VERIFIER = Frames[ToVerifier](ToVerifier)
+FROM_VERIFIER = Frames[FromVerifier](FromVerifier)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -10,13 +9,14 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import BinaryIO
 
+from interlock.child import private_stdout, write
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
 from interlock.constraints.providers.registry import create_provider
 from interlock.errors import InterlockError
 from interlock.remote.verifier_messages import (
-    HEADER,
+    TO_VERIFIER,
     Close,
     Compile,
     Compiled,
@@ -27,8 +27,6 @@ from interlock.remote.verifier_messages import (
     Ready,
     Setup,
     ToVerifier,
-    decode_to_verifier,
-    frame,
 )
 from interlock.tokenization.load import describe
 
@@ -39,9 +37,8 @@ def main() -> None:
     """Serve the engine on standard input and output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides when it ends
     requests = sys.stdin.buffer
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # whatever else prints goes to standard error
-    setup = _read(requests)
+    answers = private_stdout()
+    setup = TO_VERIFIER.read(requests)
     if not isinstance(setup, Setup):
         raise SystemExit("a verifier is started by its engine")
     service = _Service(
@@ -51,7 +48,7 @@ def main() -> None:
         answers,
     )
     service.answer(Ready())
-    while (message := _read(requests)) is not None:
+    while (message := TO_VERIFIER.read(requests)) is not None:
         service.handle(message)
 
 
@@ -80,10 +77,8 @@ class _Service:
                     matcher.close()
 
     def answer(self, message: FromVerifier) -> None:
-        data = memoryview(frame(message))
         with self._writing:
-            while data:
-                data = data[self._answers.write(data) or 0 :]
+            write(self._answers, message)
 
     def _compiled(self, ticket: int, done: Future[CompiledGrammar]) -> None:
         error = done.exception()
@@ -109,13 +104,6 @@ class _Service:
         if sequence not in self._matchers:
             self._matchers[sequence] = self._grammars[sequence].result().matcher()
         return self._matchers[sequence]
-
-
-def _read(stream: BinaryIO) -> ToVerifier | None:
-    header = stream.read(HEADER.size)
-    if len(header) < HEADER.size:
-        return None
-    return decode_to_verifier(stream.read(HEADER.unpack(header)[0]))
 
 
 if __name__ == "__main__":

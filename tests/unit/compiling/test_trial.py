@@ -2,20 +2,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import BytesIO
 
 import pytest
 
+from interlock.child import frame
 from interlock.compiling.helper import run
 from interlock.compiling.messages import (
-    HEADER,
+    FROM_HELPER,
+    TO_HELPER,
     Job,
     Lowered,
     Ready,
     Refused,
     Setup,
-    decode_from_helper,
-    decode_to_helper,
-    frame,
 )
 from interlock.compiling.results import ResultCache
 from interlock.compiling.trial import Trial, TrialTokenizer
@@ -104,14 +104,13 @@ def test_a_spec_that_is_none_fails_the_job_not_the_helper(text: str) -> None:
 
 @pytest.mark.parametrize("message", [Setup({"<a>": 1}, 5, 1.5), Job("{}")])
 def test_messages_to_a_helper_survive_the_wire(message: Setup | Job) -> None:
-    data = frame(message)
-    assert HEADER.unpack(data[: HEADER.size]) == (len(data) - HEADER.size,)
-    assert decode_to_helper(data[HEADER.size :]) == message
+    stream = BytesIO(frame(message) * 2)
+    assert [TO_HELPER.read(stream) for _ in range(3)] == [message, message, None]
 
 
 @pytest.mark.parametrize("message", [Ready(), Lowered(LOWERED, 0.5), Refused.of(REFUSED, 0.25)])
 def test_messages_of_a_helper_survive_the_wire(message: Ready | Lowered | Refused) -> None:
-    decoded = decode_from_helper(frame(message)[HEADER.size :])
+    decoded = FROM_HELPER.read(BytesIO(frame(message)))
     assert decoded == message
     if isinstance(decoded, Refused):
         assert decoded.error() == REFUSED

@@ -230,10 +230,9 @@ async def test_a_verifier_that_dies_is_replaced_and_follows_anew(make_server, ma
     constraint = lark('start: "abcd"')
     stream = engine.generate(request(constraint=constraint))
     outputs = [await anext(stream), await anext(stream)]
-    process = engine._verifier._process
-    assert process is not None
-    process.kill()
-    await process.wait()
+    child = engine._verifier._child
+    assert child is not None
+    await child.kill()
     for _ in range(10):
         step.release()
     async with asyncio.timeout(LIMIT_S):
