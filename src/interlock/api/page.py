@@ -31,6 +31,10 @@ two. The same as an OpenAPI document: `GET /openapi.json`.
 - `/v1/check` takes `schema`, short for a `response_format` with it, `instances` to look for in the language of the
   answer, and `documents` (URI to schema) that references may name. Its answer has the report of `interlock check` for
   each schema in `schemas`, and in `enforced_by` who would make masks, check tokens and have guards.
+- `structured_outputs.backend: "xgrammar"` (extra `interlock-llm[xgrammar]`; without it a 400) gives a grammar in EBNF or
+  GBNF, or a structural tag with a `format`, to that engine as it came, and a note says so: schemas in it are then as
+  loose as xgrammar's, and special tokens cannot be part of it. Only for turns that are nothing but the answer: no tools,
+  thinking off, no family with markers around answers. The default, `llguidance`, is exact everywhere.
 - Custom tools of `/v1/responses`: a grammar is enforced inside the native call, as the `pattern` of a string. Syntax `regex`
   is read as ECMAScript's. Syntax `lark`: rules, terminals, `%import common`, `%ignore`; every derivation counts (no lexer
   that prefers long terminals), and `.` is all but a line feed. A Lark grammar that nests (a rule leads back to itself in the

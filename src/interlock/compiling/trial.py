@@ -57,6 +57,8 @@ class Trial:
             more = {**self._texts, **documents}
             return Trial(self._special_tokens, more, guards=self._guards).run(spec)
         lowered = self._lower(spec)
+        if lowered.provider != self._provider.name:
+            return lowered  # what such an engine says to it shows where it runs
         for node in dict.fromkeys(walk(spec.root)):
             if isinstance(node, Regex | Grammar):
                 self._compile(self._lower(ConstraintSpec(root=node)), node)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from interlock import log
@@ -43,13 +45,20 @@ class GrammarCompiler:
     """Thread-safe. Native compiles cannot be stopped, so one that passes the deadline is abandoned: its request
     fails, its thread runs on and counts until it ends. With ``threads`` of those, nothing new is compiled.
 
-    threads: compiles at once. deadline_s: seconds for one compile, waiting for a thread not included.
+    others: makes a provider of another name when a constraint asks for it. threads: compiles at once. deadline_s: seconds for one compile, waiting for a thread not included.
     """
 
     def __init__(
-        self, provider: Provider, cache: GrammarCache, *, threads: int = 1, deadline_s: float = 10.0
+        self,
+        provider: Provider,
+        cache: GrammarCache,
+        *,
+        others: Mapping[str, Callable[[], Provider]] = MappingProxyType({}),
+        threads: int = 1,
+        deadline_s: float = 10.0,
     ) -> None:
         self._provider = provider
+        self._others = {name: functools.cache(make) for name, make in others.items()}
         self._cache = cache
         self._threads = threads
         self._deadline_s = deadline_s
@@ -71,7 +80,7 @@ class GrammarCompiler:
         compile; the future cannot be cancelled."""
         future: Future[CompiledGrammar] = Future()
         future.set_running_or_notify_cancel()
-        if constraint.provider != self._provider.name:
+        if constraint.provider != self._provider.name and constraint.provider not in self._others:
             future.set_exception(
                 InterlockError("unsupported_parameter", f"no grammar engine {constraint.provider!r} here")
             )
@@ -138,10 +147,11 @@ class GrammarCompiler:
         return taken
 
     def _run(self, job: _Job) -> None:
+        provider = self._provider_of(job.constraint)
         timer = threading.Timer(self._deadline_s, self._abandon, (job,))
         timer.daemon = True
         timer.start()
-        result = self._compile(job.constraint)
+        result = provider if isinstance(provider, InterlockError) else self._compile(provider, job.constraint)
         timer.cancel()
         with self._lock:
             self._num_compiles += 1
@@ -160,9 +170,17 @@ class GrammarCompiler:
         else:
             job.future.set_result(result)
 
-    def _compile(self, constraint: LoweredConstraint) -> CompiledGrammar | InterlockError:
+    def _provider_of(self, constraint: LoweredConstraint) -> Provider | InterlockError:
+        """Made where it is first asked for, which may take longer than a compile."""
+        other = self._others.get(constraint.provider)
         try:
-            grammar = self._provider.compile(constraint.grammar)
+            return self._provider if other is None else other()
+        except InterlockError as error:
+            return error
+
+    def _compile(self, provider: Provider, constraint: LoweredConstraint) -> CompiledGrammar | InterlockError:
+        try:
+            grammar = provider.compile(constraint.grammar)
             return self._cache.put(constraint.key, self._guarded(grammar, constraint.guards))
         except InterlockError as error:
             self._cache.put_refusal(constraint.key, error)

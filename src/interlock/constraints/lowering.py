@@ -27,7 +27,7 @@ from interlock.constraints.schema.guards.marks import special_text
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.lower.argument_syntaxes import MarkParts
 from interlock.constraints.shapes import ambiguous, ends_free, flat, join, times, unrolled, without_anchors
-from interlock.constraints.user_grammar import check_lark
+from interlock.constraints.user_grammar import MAX_SOURCE_CHARS, check_lark, too_long
 from interlock.constraints.walk import walk
 from interlock.core.constraint import (
     Alternative,
@@ -91,13 +91,24 @@ def lower(
     ``constraint_too_complex``.
     """
     if spec.provider != "llguidance":
-        raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
+        return _as_it_came(spec)
     try:
         held = partial(schema.schema_grammar, documents=documents, guards=guards, trial=trial)
         compile_arguments = partial(argument_grammar, documents=documents, guards=guards, trial=trial)
         return _Lowering(spec, special_tokens, gbnf_to_lark, schema_grammar or held, compile_arguments).run()
     except RecursionError:
         raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None
+
+
+def _as_it_came(spec: ConstraintSpec) -> LoweredConstraint:
+    """For an engine that reads the text of the user itself."""
+    if not isinstance(spec.root, Grammar):
+        raise InterlockError("unsupported_parameter", f"no lowering for the grammar engine {spec.provider!r}")
+    source = spec.root.source
+    if len(source) > MAX_SOURCE_CHARS:
+        raise too_long(spec.root)
+    note = f"held by {spec.provider} as that reads it; JSON schemas in it are not checked for what it leaves out"
+    return LoweredConstraint(provider=spec.provider, grammar=source, key=spec.digest(), notes=(note,))
 
 
 class _Lowering:

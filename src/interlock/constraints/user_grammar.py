@@ -27,6 +27,14 @@ _REASONS = {
 }
 
 
+def too_long(grammar: Grammar) -> InterlockError:
+    return InterlockError(
+        "constraint_too_complex",
+        f"the grammar is longer than {MAX_SOURCE_CHARS} characters",
+        param=grammar.origin or None,
+    )
+
+
 def check_lark(grammar: Grammar, lark: str) -> None:
     """Refuse constructs that would reach beyond the grammar. Raises ``InterlockError("invalid_grammar")``.
 
@@ -34,11 +42,7 @@ def check_lark(grammar: Grammar, lark: str) -> None:
     the rollback that drafts need.
     """
     if len(lark) > MAX_SOURCE_CHARS:
-        raise InterlockError(
-            "constraint_too_complex",
-            f"the grammar is longer than {MAX_SOURCE_CHARS} characters",
-            param=grammar.origin or None,
-        )
+        raise too_long(grammar)
     for match in _TOKEN.finditer(lark):
         kind = match.lastgroup
         if kind is not None and kind != "skip":

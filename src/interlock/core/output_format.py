@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 GrammarDialect = Literal["lark", "gbnf", "ebnf"]
+GrammarEngine = Literal["llguidance", "xgrammar"]
+"""What holds an answer to its grammar. ``xgrammar`` is an extra, and reads grammars and tags itself, as they came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,7 @@ class GrammarFormat:
     source: str
     dialect: GrammarDialect
     param: str = "structured_outputs.grammar"
+    engine: GrammarEngine = "llguidance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,7 @@ class StructuralTagFormat:
 
     tag: str
     param: str = "response_format"
+    engine: GrammarEngine = "llguidance"
 
 
 OutputFormat = (

@@ -15,7 +15,7 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.providers.registry import create_provider
+from interlock.constraints.providers.registry import create_provider, other_providers
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
@@ -99,7 +99,10 @@ def _tokenizer(config: EngineConfig) -> Tokenizer:
 def _compiler(config: EngineConfig, tokenizer: Tokenizer) -> GrammarCompiler:
     provider = create_provider("llguidance", tokenizer)
     compiler = GrammarCompiler(
-        provider, GrammarCache(config.grammar_cache_bytes), deadline_s=config.grammar_compile_s
+        provider,
+        GrammarCache(config.grammar_cache_bytes),
+        others=other_providers(tokenizer),
+        deadline_s=config.grammar_compile_s,
     )
     compiler.warm_up()
     return compiler

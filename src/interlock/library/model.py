@@ -13,7 +13,7 @@ from interlock.compiling.trial import Trial
 from interlock.config import GenerationDefaults, PropertyOrder, Whitespace
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.providers.registry import create_provider
+from interlock.constraints.providers.registry import create_provider, other_providers
 from interlock.core.constraint import Choice, ConstraintSpec, Grammar, JsonValue, Node, Regex
 from interlock.core.engine import ThinkingBudget
 from interlock.core.output_format import GrammarDialect
@@ -152,7 +152,11 @@ class Model:
 
     @cached_property
     def _compiler(self) -> GrammarCompiler:
-        return GrammarCompiler(create_provider("llguidance", self.tokenizer), GrammarCache(_CACHE_BYTES))
+        return GrammarCompiler(
+            create_provider("llguidance", self.tokenizer),
+            GrammarCache(_CACHE_BYTES),
+            others=other_providers(self.tokenizer),
+        )
 
     @cached_property
     def _reader(self) -> AnswerReader:

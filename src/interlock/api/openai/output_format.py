@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import msgspec
 
+from interlock.api.fields import unsupported
 from interlock.api.json_body import JsonText, parse_text
 from interlock.api.openai.refused import refuse_structured_options
 from interlock.api.openai.wire import WireConstrained, WireGrammar, WireResponseFormat, WireStructuredOutputs
@@ -163,7 +165,12 @@ def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> Output
             f"structured_outputs needs exactly one of json, json_object, regex, choice, grammar, structural_tag; it has {names}",
             param="structured_outputs",
         )
-    return next(iter(found.values()))
+    (asked,) = found.values()
+    if wire.backend is None:
+        return asked
+    if not isinstance(asked, GrammarFormat | StructuralTagFormat):
+        raise unsupported("structured_outputs.backend", "leave it out: it is for grammar and structural_tag")
+    return replace(asked, engine=wire.backend)
 
 
 def _unquoted(schema: JsonText, max_nesting: int, param: str) -> JsonText:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from interlock.api.json_body import KEPT, Shape
 from interlock.api.wire import Int, Schema, Wire, WireInterlock, WireSampling, WireSchedule
+from interlock.core.output_format import GrammarEngine
 
 
 class WireJsonSchema(Wire):
@@ -38,6 +39,7 @@ class WireStructuredOutputs(Wire):
     choice: list[str] | None = None
     grammar: str | WireGrammar | None = None
     structural_tag: Schema | None = None
+    backend: GrammarEngine | None = None  # of grammar and structural_tag
 
 
 class WireStreamOptions(Wire):

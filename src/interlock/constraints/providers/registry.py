@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from interlock.constraints.providers.base import Provider
 from interlock.core.tokenizer import Tokenizer
@@ -38,6 +39,11 @@ PROVIDERS: dict[str, Callable[[Tokenizer], Provider]] = {
     "xgrammar": _xgrammar,
     "fake": _fake,
 }
+
+
+def other_providers(tokenizer: Tokenizer) -> dict[str, Callable[[], Provider]]:
+    """Makers of the engines that a request may choose instead of ours."""
+    return {"xgrammar": partial(create_provider, "xgrammar", tokenizer)}
 
 
 def create_provider(name: str, tokenizer: Tokenizer) -> Provider:

@@ -1,7 +1,9 @@
-"""xgrammar behind the provider protocol: grammars in its EBNF, ``root`` the start. An extra: ``interlock-llm[xgrammar]``."""
+"""xgrammar behind the provider protocol: grammars in its EBNF, ``root`` the start, and the JSON text of
+structural tags. An extra: ``interlock-llm[xgrammar]``."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,9 +39,24 @@ class XGrammarProvider:
         """See ``Provider.compile``."""
         try:
             compiler = xgrammar.GrammarCompiler(self._info, max_threads=1, cache_enabled=False)
-            return XGrammarGrammar(compiler.compile_grammar(grammar), self._tokenizer)
-        except RuntimeError as error:
+            is_tag = grammar.lstrip().startswith("{")  # which no rule can
+            compiled = (
+                compiler.compile_structural_tag(_tag(grammar)) if is_tag else compiler.compile_grammar(grammar)
+            )
+            return XGrammarGrammar(compiled, self._tokenizer)
+        except (RuntimeError, ValueError) as error:
             raise InterlockError("invalid_grammar", str(error).splitlines()[0][:500]) from None
+
+
+def _tag(text: str) -> dict[str, Any]:
+    """Raises ``InterlockError``."""
+    tag = json.loads(text)
+    if "format" not in tag:
+        raise InterlockError(
+            "unsupported_parameter",
+            "xgrammar takes structural tags with a format, not with structures and triggers",
+        )
+    return {"type": "structural_tag", "format": tag["format"]}
 
 
 class XGrammarGrammar:

@@ -80,6 +80,16 @@ def constrain(
     is_free = isinstance(output_format, TextFormat)
     if is_free and not (callable_tools and tools.constrained):
         return None
+    other = by_other_engine(output_format)
+    if other is not None:
+        if callable_tools or thinking not in ("none", "closed") or family.answer is not None:
+            raise InterlockError(
+                "unsupported_parameter",
+                f"{other.provider} holds answers that are nothing but the answer: without tools, thinking and markers",
+                param="structured_outputs.backend",
+                hint="leave it out, or switch thinking and tools off",
+            )
+        return other
     turn = _Turn(family, thinking, resumed)
     calls = _calls(family, tools, callable_tools, policy) if callable_tools else []
     if calls and tools.call_required:
@@ -104,7 +114,29 @@ def answer_only(
     """The constraint of a text that is nothing but the answer; ``None`` where it is free."""
     if isinstance(output_format, TextFormat):
         return None
-    return ConstraintSpec(root=_answer(output_format, policy))
+    return by_other_engine(output_format) or ConstraintSpec(root=_answer(output_format, policy))
+
+
+def by_other_engine(output_format: OutputFormat) -> ConstraintSpec | None:
+    """The constraint of an answer that another engine than ours holds, ``None`` where ours does. Raises ``InterlockError``
+    for what that engine does not read."""
+    if (
+        not isinstance(output_format, GrammarFormat | StructuralTagFormat)
+        or output_format.engine == "llguidance"
+    ):
+        return None
+    if isinstance(output_format, StructuralTagFormat):
+        root = Grammar(output_format.tag, "ebnf", origin=output_format.param)
+    elif output_format.dialect == "lark":
+        raise InterlockError(
+            "unsupported_parameter",
+            "xgrammar reads EBNF and GBNF, this grammar is Lark",
+            param=output_format.param,
+            hint="leave structured_outputs.backend out",
+        )
+    else:
+        root = Grammar(output_format.source, output_format.dialect, origin=output_format.param)
+    return ConstraintSpec(root=root, provider=output_format.engine)
 
 
 @dataclass(frozen=True, slots=True)
