@@ -30,6 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="tests/equivalence/test_cross_product.py: all combinations instead of all pairs",
     )
+    parser.addoption(
+        "--full-oracle",
+        action="store_true",
+        help="tests/unit/constraints/schema/test_keyword_combinations.py: all triples of keywords that speak of one type",
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -46,6 +46,11 @@ class Language:
                 return False
         return matcher.is_accepting()
 
+    def takes(self, text: str) -> bool:
+        """``accepts`` without a mask for each byte."""
+        matcher, data = self._matcher.deep_copy(), list(text.encode())
+        return matcher.try_consume_tokens(data) == len(data) and matcher.is_accepting()
+
     def next_bytes(self, text: str) -> bytes:
         """The bytes that may follow ``text``."""
         matcher = self._matcher.deep_copy()

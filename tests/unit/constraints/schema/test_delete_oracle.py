@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 
 import pytest
 
@@ -98,30 +96,6 @@ def test_removing_a_keyword_changes_what_is_accepted(keyword, language, refusal)
         without = {key: value for key, value in whole.items() if key != keyword}
         assert language(without).accepts(text), (keyword, sibling)
         assert _refuses(whole, keyword, language, refusal) or not language(whole).accepts(text), sibling
-
-
-def _pairs(keyword):
-    """Unions of two sibling sets, drawn for this keyword."""
-    chooser = random.Random(keyword)
-    pairs = list(itertools.combinations(SIBLINGS[1:], 2))
-    for first, second in chooser.sample(pairs, len(pairs)):
-        if not set(first) & set(second) - {"$defs"}:
-            yield {**first, **second, "$defs": {**first.get("$defs", {}), **second.get("$defs", {})}}
-
-
-@pytest.mark.parametrize("keyword", NEEDED)
-def test_removing_a_keyword_counts_beside_several_siblings(keyword, language, refusal) -> None:
-    schema, document = NEEDED[keyword]
-    text, probed = json.dumps(document, separators=(",", ":")), 0
-    for sibling in _pairs(keyword):
-        whole = _merged(schema, sibling)
-        if whole is None or probed == 4:
-            continue
-        without = {key: value for key, value in whole.items() if key != keyword}
-        assert language(without).accepts(text), (keyword, sibling)
-        assert _refuses(whole, keyword, language, refusal) or not language(whole).accepts(text), sibling
-        probed += 1
-    assert probed == 4
 
 
 def test_every_keyword_of_the_table_is_probed() -> None:
