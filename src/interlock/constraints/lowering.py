@@ -107,7 +107,9 @@ def _as_it_came(spec: ConstraintSpec) -> LoweredConstraint:
     source = spec.root.source
     if len(source) > MAX_SOURCE_CHARS:
         raise too_long(spec.root)
-    note = f"held by {spec.provider} as that reads it; JSON schemas in it are not checked for what it leaves out"
+    note = (
+        f"held by {spec.provider} as that reads it; JSON schemas in it are not checked for what it leaves out"
+    )
     return LoweredConstraint(provider=spec.provider, grammar=source, key=spec.digest(), notes=(note,))
 
 
