@@ -54,7 +54,7 @@ VLLM ?= $(HOME)/.cache/interlock/vllm
 test-vllm: $(VENV)/.installed-dev
 	scripts/vllm_environment.sh "$(VLLM)"
 	INTERLOCK_TEST_VLLM="$(VLLM)" $(BIN)/python -m pytest --engine vllm --durations 5 tests/contract/test_engine.py \
-	  tests/clients/test_real_model.py tests/clients/test_real_surfaces.py tests/clients/test_frameworks.py tests/vllm
+	  tests/clients/test_real_model.py tests/clients/test_real_model_contained.py tests/clients/test_real_surfaces.py tests/clients/test_frameworks.py tests/vllm
 
 dist: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt hatchling
