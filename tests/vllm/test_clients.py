@@ -59,9 +59,8 @@ def test_answers_and_checks_say_who_enforces(ai: openai.OpenAI, url: str):
     held = chat(ai, extra_body={"structured_outputs": {"choice": ["yes", "no"]}})
     assert held.interlock["enforced_by"] == ENFORCED_BY
     assert "enforced_by" not in (getattr(chat(ai, max_tokens=2), "interlock", None) or {})
-    checked = httpx.post(
-        f"{url}/v1/check", json={"schema": UNIQUE, "interlock": {"schema_mode": "relaxed"}}
-    ).json()
+    asked = {"schema": UNIQUE, "interlock": {"schema_mode": "relaxed"}}
+    checked = httpx.post(f"{url}/v1/check", json=asked, timeout=120).json()
     assert (checked["ok"], checked["enforced_by"]) == (True, ENFORCED_BY)
     assert [row["state"] for row in checked["schemas"][0]["report"] if row["keyword"] == "uniqueItems"] == [
         "relaxed"
