@@ -6,8 +6,15 @@ import re
 
 from interlock.constraints.schema.options import Limits
 from interlock.constraints.schema.problems import RefusedError
+from interlock.constraints.schema.text.emit import terminal
+from interlock.constraints.schema.text.json_spelling import JsonSpelling
+from interlock.constraints.schema.text.lang import ANY
 
 _PLACEHOLDER = re.compile("@([a-z0-9]+)@")
+
+_QUOTE = JsonSpelling().opening
+_ANY_TEXT = terminal(ANY, JsonSpelling())[:-1]  # a regex up to its end, or to what follows the closing quote
+_ANY_BODY = _ANY_TEXT[len(f"/{_QUOTE}") : -len(_QUOTE)]
 
 
 class Symbols(str):
@@ -88,7 +95,17 @@ class Writer:
             found = rf"\b{re.escape(self._rule_prefix)}\d+"
             rules = re.sub(found, lambda name: names.get(name[0], name[0]), rules)
         terminals = [f"{name}: {expression}" for expression, name in self._terminals.items()]
-        return "\n".join([rules, *terminals]) + "\n"
+        return f"{rules}\n{self._shared(terminals)}"
+
+    def _shared(self, terminals: list[str]) -> str:
+        """The text of ``terminals``. What is any text in several of them is a terminal of its own: the engine takes its
+        time to read that regex."""
+        text = "".join(f"{terminal}\n" for terminal in terminals)
+        if text.count(_ANY_TEXT) < 2:
+            return text
+        name = f"{self._terminal_prefix}{len(terminals)}"
+        opening, closing = f"/{_QUOTE}/", f"/{_QUOTE}"
+        return f"{text.replace(_ANY_TEXT, f'{opening} {name} {closing}')}{name}: /{_ANY_BODY}/\n"
 
     def _count(self, size: int) -> None:
         self._chars += size + 16
