@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock.constraints.schema.algebra.data import scalar_points
 from interlock.constraints.schema.dialects import Dialect
-from interlock.constraints.schema.graph import NEVER, Graph, Schema, Value
+from interlock.constraints.schema.graph import ANYTHING, NEVER, Graph, Schema, Value
 from interlock.constraints.schema.numbers import sets
 from interlock.constraints.schema.numbers.sets import NumberSet
 from interlock.constraints.schema.options import SchemaOptions
@@ -102,7 +102,8 @@ class ScalarAlgebra:
         self._budget = budget
         self._known: dict[int, Scalars] = {}
         self._types: dict[int, frozenset[str] | None] = {}
-        self._values: dict[Value, Scalars] = {}
+        self._values: dict[Value, Scalars] = {ANYTHING: EVERYTHING, NEVER: NOTHING}
+        self._negated: dict[int, Scalars] = {}
         self._open: set[int] = set()
 
     def types(self, schema: Schema) -> frozenset[str] | None:
@@ -114,14 +115,23 @@ class ScalarAlgebra:
 
     def of_value(self, value: Value) -> Scalars:
         known = self._values.get(value)
-        if known is None:
-            known = NOTHING if value == NEVER else EVERYTHING
-            ordered = value if len(value) < 2 else sorted(value, key=abs)
-            for literal in ordered if known is EVERYTHING else ():
-                found = self.of(self._graph.schema(literal))
-                known = both(known, found if literal > 0 else negate(found))
-            self._values[value] = known
+        if known is not None:
+            return known
+        known, part = EVERYTHING, ANYTHING
+        for literal in value if len(value) < 2 else sorted(value, key=abs):
+            part |= {literal}
+            found = self._values.get(part)
+            if found is None:  # other values begin with the same literals
+                found = self._values[part] = both(known, self._literal(literal))
+            known = found
         return known
+
+    def _literal(self, literal: int) -> Scalars:
+        if literal > 0:
+            return self.of(self._graph.schema(literal))
+        if literal not in self._negated:
+            self._negated[literal] = negate(self.of(self._graph.schema(literal)))
+        return self._negated[literal]
 
     def of(self, schema: Schema) -> Scalars:
         known = self._known.get(schema.number)

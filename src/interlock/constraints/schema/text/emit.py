@@ -111,7 +111,8 @@ class _Emitter:
             case And(items=items):
                 return self.conjunction(items, opening=opening, closing=closing)
             case Not(item=item):
-                return self.conjunction(frozenset({ANY, lang}), opening=opening, closing=closing)
+                everything = self.regex(ANY, opening=opening, closing=closing)
+                return f"({everything} & ~({self.expression(item, opening=opening, closing=closing)}))"
             case Alt(items=items):
                 plain = [item for item in items if item.plain]
                 parts = [self.expression(i, opening=opening, closing=closing) for i in items if not i.plain]
