@@ -45,6 +45,15 @@ def test_rules_that_are_only_another_name_are_left_out(language) -> None:
     assert not [body for body in rules if body.startswith("j_r") and " " not in body]
 
 
+def test_any_text_in_several_terminals_is_written_once(language) -> None:
+    schema = {"properties": {"a": {"type": "string"}, "b": {"properties": {"c": {"type": "string"}}}}}
+    found = language(schema)
+    assert found.lark.count("d[8-9a-b]") == 1
+    assert found.accepts('{"a":"\\u0000","x":"a","b":{"c":"x","a":1}}')
+    assert not found.accepts('{"a":1}')
+    assert not found.accepts('{"b":{"c":1}}')
+
+
 def test_counted_words_are_written_without_escapes_beyond_ascii(language) -> None:
     counted = language({"type": "string", "pattern": r"^(?:\S+\s+){0,99}\S+$"})
     assert counted.accepts(json.dumps("é 1 2", ensure_ascii=False))
