@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
 import click
+import msgspec
 
 from interlock.cli.shared import EXISTING_FILE
 from interlock.core.events import (
@@ -133,7 +133,4 @@ def _call(start: ToolCallStart, events: Sequence[ParserEvent]) -> dict[str, Any]
 
 
 def _event(event: ParserEvent) -> dict[str, Any]:
-    return {
-        "event": type(event).__name__,
-        **{field.name: getattr(event, field.name) for field in fields(event)},
-    }
+    return {"event": type(event).__name__, **msgspec.structs.asdict(event)}

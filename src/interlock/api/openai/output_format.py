@@ -11,6 +11,7 @@ from interlock.api.fields import unsupported
 from interlock.api.json_body import JsonText, parse_text
 from interlock.api.openai.refused import refuse_structured_options
 from interlock.api.openai.wire import WireConstrained, WireGrammar, WireResponseFormat, WireStructuredOutputs
+from interlock.api.reading import read_json_policy
 from interlock.api.schemas import schema_text
 from interlock.core.output_format import (
     ChoiceFormat,
@@ -23,6 +24,7 @@ from interlock.core.output_format import (
     StructuralTagFormat,
     TextFormat,
 )
+from interlock.core.request import JsonPolicy
 from interlock.errors import InterlockError
 
 _BNF_RULE = re.compile(r"^\s*<?[\w.-]+>?\s*::=", re.MULTILINE)
@@ -135,6 +137,27 @@ def _json_schema(wire: WireResponseFormat) -> OutputFormat:
     if inner.schema_ is None:
         raise InterlockError("missing_field", f"{param} is missing", param=param)
     return JsonSchemaFormat(schema=schema_text(inner.schema_, param), name=inner.name, strict=inner.strict)
+
+
+def read_policy(wire: WireConstrained) -> JsonPolicy:
+    """How JSON is spelt, by Interlock's own fields and by those of other servers that say the same. Raises
+    ``conflicting_parameters``."""
+    policy, options = read_json_policy(wire.interlock), wire.structured_outputs
+    if options is None:
+        return policy
+    if options.disable_any_whitespace:
+        if policy.whitespace == "flexible":
+            raise _contradiction("structured_outputs.disable_any_whitespace", "interlock.whitespace")
+        policy = replace(policy, whitespace="fixed")
+    if options.disable_additional_properties:
+        if policy.open_objects:
+            raise _contradiction("structured_outputs.disable_additional_properties", "interlock.open_objects")
+        policy = replace(policy, open_objects=False)
+    return policy
+
+
+def _contradiction(field: str, other: str) -> InterlockError:
+    return InterlockError("conflicting_parameters", f"{field} and {other} contradict each other", param=field)
 
 
 def _structured_outputs(wire: WireStructuredOutputs, max_nesting: int) -> OutputFormat:

@@ -44,8 +44,6 @@ COMMON: RefusedFields = {
 # Options that other servers take inside ``structured_outputs``; false and null ask for nothing.
 _STRUCTURED_HINTS: Mapping[str, str] = {
     "whitespace_pattern": "use interlock.whitespace",
-    "disable_any_whitespace": "leave it out: white space is fixed unless interlock.whitespace is flexible",
-    "disable_additional_properties": "leave it out: objects are closed unless interlock.open_objects is true",
 }
 
 

@@ -40,6 +40,8 @@ class WireStructuredOutputs(Wire):
     grammar: str | WireGrammar | None = None
     structural_tag: Schema | None = None
     backend: GrammarEngine | None = None  # of grammar and structural_tag
+    disable_any_whitespace: bool | None = None
+    disable_additional_properties: bool | None = None
 
 
 class WireStreamOptions(Wire):

@@ -12,10 +12,10 @@ from interlock.api.openai.chat.fields import REFUSED
 from interlock.api.openai.chat.messages import read_messages
 from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
-from interlock.api.openai.output_format import read_output_format
+from interlock.api.openai.output_format import read_output_format, read_policy
 from interlock.api.openai.tools import read_tool_choice, read_tools
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, read_reports, read_stop, same, validated
+from interlock.api.reading import read_reports, read_stop, same, validated
 from interlock.api.sampling import read_sampling, read_text_options
 from interlock.core.request import GenerateRequest, ReasoningOptions
 from interlock.errors import InterlockError
@@ -78,7 +78,7 @@ def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) 
         parallel_tool_calls=wire.parallel_tool_calls,
         tool_constraints=wire.tool_constraints,
         output_format=read_output_format(wire, max_nesting=max_nesting),
-        json_policy=read_json_policy(wire.interlock),
+        json_policy=read_policy(wire),
         reports=read_reports(wire.interlock, has_trace=True),
         sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
         text=read_text_options(wire),

@@ -9,9 +9,9 @@ from interlock.api.fields import ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import decode_object
 from interlock.api.openai.completions.wire import KEPT_AS_TEXT, REFUSED, WireCompletionsRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
-from interlock.api.openai.output_format import read_output_format
+from interlock.api.openai.output_format import read_output_format, read_policy
 from interlock.api.places import Places
-from interlock.api.reading import read_json_policy, read_reports, read_stop, validated
+from interlock.api.reading import read_reports, read_stop, validated
 from interlock.api.sampling import read_sampling, read_text_options
 from interlock.core.request import GenerateRequest
 from interlock.errors import InterlockError
@@ -61,7 +61,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         request_id=request_id,
         model=wire.model,
         output_format=read_output_format(wire, max_nesting=max_nesting),
-        json_policy=read_json_policy(wire.interlock),
+        json_policy=read_policy(wire),
         reports=read_reports(wire.interlock, has_trace=True),
         sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
         text=read_text_options(wire),

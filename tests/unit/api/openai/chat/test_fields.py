@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from interlock.api.fields import MAX_NAMED, ignored_header
 from interlock.api.openai.chat.fields import REFUSED
 from interlock.api.openai.chat.wire import WireChatRequest
+from interlock.core.request import JsonPolicy
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -85,10 +88,27 @@ def test_the_header_is_bounded() -> None:
     assert value.endswith(", ...")
 
 
-@pytest.mark.parametrize("option", ["disable_any_whitespace", "whitespace_pattern", "something_new"])
+@pytest.mark.parametrize("option", ["whitespace_pattern", "something_new"])
 async def test_unknown_options_of_structured_outputs_are_refused(api, option: str) -> None:
     error = await api.error(structured_outputs={"regex": "a", option: "x"})
     assert (error["code"], error["param"]) == ("unsupported_parameter", f"structured_outputs.{option}")
+
+
+@pytest.mark.parametrize(
+    ("option", "own", "policy"),
+    [
+        ("disable_any_whitespace", {"whitespace": "flexible"}, JsonPolicy(whitespace="fixed")),
+        ("disable_additional_properties", {"open_objects": True}, JsonPolicy(open_objects=False)),
+    ],
+)
+async def test_options_of_other_servers_mean_interlocks_own(
+    api, option: str, own: dict[str, Any], policy: JsonPolicy
+) -> None:
+    asked = {"structured_outputs": {"json": {"type": "object"}, option: True}}
+    assert (await api.chat(**asked)).status_code == 200
+    assert api.service.requests[-1].json_policy == policy
+    error = await api.error(**asked, interlock=own)
+    assert (error["code"], error["param"]) == ("conflicting_parameters", f"structured_outputs.{option}")
 
 
 async def test_structured_outputs_with_every_key_of_another_servers_object_pass_when_null(api) -> None:
