@@ -202,7 +202,7 @@ class LLGuidanceMatcher:
         if not (row.flags.c_contiguous and row.dtype == np.int32 and row.size == self._num_words):
             raise ValueError(f"a mask row is int32 [{self._num_words}], contiguous")
         try:
-            self._native.unsafe_compute_mask_ptr(row.ctypes.data, row.nbytes)
+            self._native.unsafe_compute_mask_ptr(bitmask.address(row), row.nbytes)
         except BaseException as exc:  # noqa: BLE001 - panics are no Exception; others are raised again
             if self._is_renewed(str(exc)):
                 self.fill(row)

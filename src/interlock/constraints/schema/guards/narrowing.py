@@ -153,7 +153,7 @@ class Narrowing:
             yield from self._allowed(vocabulary.beyond(way))
         manner = respelling(state)
         if manner is not None:
-            yield from bitmask.allowed_ids(row & vocabulary.respelt(manner, state.notation))
+            yield from self._allowed(vocabulary.respelt(manner, state.notation))
 
     def _allowed(self, ids: Ids) -> list[int]:
         found: list[int] = ids[self._bits(ids)].tolist()
@@ -167,8 +167,8 @@ class Narrowing:
         """The allowed tokens that may end an item and begin the next one."""
         in_string = all(state.mode in ("string", "key string") for state in self._states)
         notations = {state.notation for state in self._states}
-        rows = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
-        return {one for row in rows for one in bitmask.allowed_ids(self._row & row)}
+        crossers = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
+        return {one for ids in crossers for one in self._allowed(ids)}
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
-from interlock.constraints.bitmask import Mask
 from interlock.constraints.schema.guards.marks import is_text, special_text
 from interlock.constraints.schema.guards.notation import (
     JSON,
@@ -30,7 +29,7 @@ _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
 
 
 def _respelt(manner: Respelling, ends: bytes) -> bytes:
-    """A regex for the tokens of a row of ``GuardVocabulary.respelt``. ends: see ``scalar_ends``."""
+    """A regex for the tokens of ``GuardVocabulary.respelt``. ends: see ``scalar_ends``."""
     end = b"[" + re.escape(ends) + b"]"
     match manner:
         case "value":
@@ -85,7 +84,7 @@ class GuardVocabulary:
         self._sorted_ids = np.array(order, dtype=np.int64)
         self.ids = dict(zip(reversed(self._texts), reversed(order), strict=True))
         self._longest = max(map(len, self._texts), default=0)
-        self._rows: dict[bytes, Mask] = {}
+        self._known: dict[bytes, Ids] = {}
         self.prepare(JSON)
         self._beginnings: dict[bytes, list[int]] = {}
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
@@ -151,22 +150,20 @@ class GuardVocabulary:
         for in_string in (False, True):
             self.crossers(notation, in_string=in_string)
 
-    def respelt(self, manner: Respelling, notation: Notation) -> Mask:
+    def respelt(self, manner: Respelling, notation: Notation) -> Ids:
         """The tokens that may write something in another than its plainest spelling, or end what only the next byte ends."""
         return self._matching(_respelt(manner, scalar_ends(notation)))
 
-    def crossers(self, notation: Notation, *, in_string: bool) -> Mask:
+    def crossers(self, notation: Notation, *, in_string: bool) -> Ids:
         """The tokens that may end an item so that another one must come, or begin that. in_string: it is an open string."""
         return self._matching(_crosses(notation, in_string))
 
-    def _matching(self, regex: bytes) -> Mask:
-        found = self._rows.get(regex)
+    def _matching(self, regex: bytes) -> Ids:
+        found = self._known.get(regex)
         if found is None:
-            pattern = re.compile(regex, re.DOTALL)
-            matches = np.fromiter(map(bool, map(pattern.search, self._texts)), np.bool_, len(self._texts))
-            allowed = np.zeros(self.num_words * 32, np.bool_)
-            allowed[self._sorted_ids[matches]] = True
-            found = self._rows[regex] = bitmask.pack(allowed)
+            search = re.compile(regex, re.DOTALL).search
+            matches = np.fromiter(map(bool, map(search, self._texts)), np.bool_, len(self._texts))
+            found = self._known[regex] = self._sorted_ids[matches]
         return found
 
 
