@@ -134,3 +134,23 @@ def test_what_must_be_shown_is_guarded_too() -> None:
     feed(plan, State(), b'{"x":["a","b"]}')
     with pytest.raises(RepetitionError):
         feed(plan, State(), b'{"x":["a","a"]}')
+
+
+def test_in_declared_order_no_key_passes_over_the_last_one_that_can_show_something(language) -> None:
+    """Beside a and b there must be c, which comes before a."""
+    parts = {
+        "properties": {"b": {"type": "string"}, "c": {"type": "integer"}, "a": {"type": "integer"}},
+        "required": ["a"],
+    }
+    schema = {
+        **parts,
+        "type": "object",
+        "not": {"properties": {"a": True, "b": True}, "additionalProperties": False},
+    }
+    found, chooser = language(schema, SchemaOptions(guards=True)), random.Random(3)
+    assert found.next_bytes('{"b":"",') == b'"'
+    assert not found.accepts('{"b":"","a":1}')
+    assert found.accepts('{"b":"","c":2,"a":1}')
+    for _ in range(40):
+        text = found.walk(chooser)
+        assert text is None or jsonschema.Draft202012Validator(schema).is_valid(json.loads(text)), text

@@ -145,14 +145,14 @@ class _SetWriter:
                 for index, rule in enumerate(self.keys.exists)
                 if lang.both(lang.words([name]), rule.keys) != lang.NONE
             ]
+            # in declared order a key also passes over those in front of it
+            spent = [index for index, _ in witnesses] if self.any_order else range(len(self.keys.exists))
             own = [] if bit is None else [bit]
             for part, made in self.choices.kinds(name, value):
                 chosen = [*own, *self.choices.effect(made)]
                 following = self.choices.still_open(position, made)
                 for kind, shown in self._witnessed(part, witnesses):
-                    plain = [
-                        self._not_last_witness(index, position) for index, _ in witnesses if index not in shown
-                    ]
+                    plain = [self._not_last_witness(index, position) for index in spent if index not in shown]
                     self.recorder.part(name, kind)
                     effect = when.set_bits([*chosen, *(self.layout.exists[index] for index in shown)])
                     condition = when.all_of([*gate, following, *plain, self._room(name, shown, made)])
