@@ -33,6 +33,8 @@ class ContainsAutomaton:
 
     def lower(self, shape: ArrayShape, rules: list[Contains]) -> str:
         """The rule of an inhabited shape. Raises ``RefusedError``."""
+        if len(rules) > _MAX_KINDS:
+            raise _too_many()
         start: State = (0, (0,) * len(rules))
         self._explore(shape, rules, start)
         complete = {state for state in self._steps if _is_complete(shape, rules, state)}
@@ -50,10 +52,8 @@ class ContainsAutomaton:
             steps = [step for step in _steps(shape, rules, state) if self.algebra.inhabited(step[0])]
             self._steps[state] = steps
             num_steps += len(steps)
-            if len(rules) > _MAX_KINDS or num_steps > _MAX_STEPS or len(self._steps) > _MAX_STATES:
-                raise RefusedError(
-                    "several 'contains' have too many combinations", keyword="contains", too_complex=True
-                )
+            if num_steps > _MAX_STEPS or len(self._steps) > _MAX_STATES:
+                raise _too_many()
             pending += [following for _, following in steps]
 
     def _alive(self, complete: set[State]) -> set[State]:
@@ -86,6 +86,10 @@ class ContainsAutomaton:
         if start not in reached:
             del bodies[names[start]]
         return self.writer.group(bodies, "e")
+
+
+def _too_many() -> RefusedError:
+    return RefusedError("several 'contains' have too many combinations", keyword="contains", too_complex=True)
 
 
 def _is_complete(shape: ArrayShape, rules: list[Contains], state: State) -> bool:
