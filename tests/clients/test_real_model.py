@@ -43,6 +43,7 @@ def test_calls_are_valid(ai: openai.OpenAI, choice: Any, temperature: float) -> 
             tool_choice=choice,
             temperature=temperature,
             seed=7,
+            max_tokens=400,
         )
     ).choices[0]
 

@@ -63,7 +63,7 @@ def test_answers_and_checks_say_who_enforces(ai: openai.OpenAI, url: str):
     checked = httpx.post(f"{url}/v1/check", json=asked, timeout=120).json()
     assert (checked["ok"], checked["enforced_by"]) == (True, ENFORCED_BY)
     assert [row["state"] for row in checked["schemas"][0]["report"] if row["keyword"] == "uniqueItems"] == [
-        "relaxed"
+        "unenforced"
     ]
 
 
