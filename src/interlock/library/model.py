@@ -13,6 +13,7 @@ from interlock.compiling.trial import Trial
 from interlock.config import GenerationDefaults, PropertyOrder, Whitespace
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
+from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.constraints.providers.registry import create_provider, other_providers
 from interlock.core.constraint import Choice, ConstraintSpec, Grammar, JsonValue, Node, Regex
 from interlock.core.engine import ThinkingBudget
@@ -48,7 +49,9 @@ class Model:
         *,
         family: str | None = None,
         defaults: GenerationDefaults | None = None,
+        documents: Mapping[str, str] = NO_DOCUMENTS,
     ) -> None:
+        self._documents = documents
         self._family = registry.by_name(family) if family else registry.choose(description).family
         self._profile = ModelProfile(
             family=self._family,
@@ -61,11 +64,16 @@ class Model:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, family: str | None = None, defaults: GenerationDefaults | None = None
+        cls,
+        path: str | Path,
+        *,
+        family: str | None = None,
+        defaults: GenerationDefaults | None = None,
+        documents: Mapping[str, str] = NO_DOCUMENTS,
     ) -> Model:
         """path: a Hugging Face folder, a ``tokenizer.json`` or a GGUF file. family: the way calls and thoughts are
-        written, by default chosen by the chat template. Raises ``InterlockError``."""
-        return cls(describe(Path(path)), family=family, defaults=defaults)
+        written, by default chosen by the chat template. documents: schemas that ``$ref`` may name, JSON text by URI. Raises ``InterlockError``."""
+        return cls(describe(Path(path)), family=family, defaults=defaults, documents=documents)
 
     @property
     def family(self) -> str:
@@ -148,7 +156,7 @@ class Model:
 
     @cached_property
     def _trial(self) -> Trial:
-        return Trial(self.tokenizer.special_tokens)
+        return Trial(self.tokenizer.special_tokens, self._documents)
 
     @cached_property
     def _compiler(self) -> GrammarCompiler:

@@ -12,6 +12,8 @@ from interlock import Constraint, InterlockError, Model, TextParser
 from interlock.constraints import bitmask
 from interlock.constraints.state import ConstraintState
 from interlock.core.events import Finished, TextDelta
+from interlock.tokenization.byte_tokenizer import byte_tokenizer
+from interlock.tokenization.description import ModelDescription
 
 USER = [{"role": "user", "content": "Weather?"}]
 
@@ -55,6 +57,25 @@ def test_what_cannot_be_enforced_is_refused(model: Model):
         model.json_schema({"type": "string", "contentMediaType": 3, "pattern": "(?<=a)b("})
     assert refused.value.code == "invalid_schema"
     assert refused.value.problems
+
+
+def test_references_lead_to_documents_that_were_given() -> None:
+    description = ModelDescription(
+        tokenizer=byte_tokenizer(("<|im_end|>",)),
+        architecture="qwen3",
+        name="bytes",
+        chat_template="",
+        context_tokens=4096,
+        bos_token="",
+        eos_token="<|im_end|>",
+    )
+    uri = "http://example.com/zip"
+    model = Model(description, family="qwen3", documents={uri: '{"type": "integer"}'})
+    constraint = model.json_schema({"$ref": uri})
+    assert accepts(constraint, model, "5")
+    assert not accepts(constraint, model, '"5"')
+    with pytest.raises(InterlockError, match="was not given"):
+        model.json_schema({"$ref": "http://example.com/other"})
 
 
 def test_guards_are_part_of_the_matcher(model: Model):
