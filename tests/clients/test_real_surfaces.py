@@ -69,6 +69,31 @@ def anthropic_tool(name: str = "get_weather") -> Any:
     return {"name": name, "description": "Weather", "strict": True, "input_schema": WEATHER}
 
 
+# Completions
+
+
+def test_a_text_is_scored_as_it_was_generated(ai: openai.OpenAI) -> None:
+    prompt = "The capital of France is"
+    said = ai.completions.create(model=MODEL, prompt=prompt, max_tokens=12, temperature=0, logprobs=3).choices[
+        0
+    ]
+    whole = ai.completions.create(
+        model=MODEL, prompt=prompt + said.text, max_tokens=1, temperature=0, logprobs=3, echo=True
+    ).choices[0]
+    assert said.logprobs is not None
+    assert whole.logprobs is not None
+    tokens, scores = whole.logprobs.tokens, whole.logprobs.token_logprobs
+    assert tokens is not None
+    assert scores is not None
+    assert said.logprobs.tokens is not None
+    assert "".join(tokens) == whole.text
+    assert scores[0] is None
+    end = len(tokens) - 1
+    start = end - len(said.logprobs.tokens)
+    assert tokens[start:end] == said.logprobs.tokens
+    assert scores[start:end] == pytest.approx(said.logprobs.token_logprobs, abs=0.05)
+
+
 # Anthropic
 
 

@@ -11,6 +11,7 @@ from interlock.api.errors import problem_object
 from interlock.core.engine import Enforcement
 from interlock.core.events import (
     Event,
+    PromptLogprobs,
     ScoredToken,
     TokenLogprobs,
     TokenTraced,
@@ -23,15 +24,18 @@ from interlock.serving.answer import Answer
 @dataclass(slots=True)
 class ScoredAnswer(Answer):
     """An answer so far. tokens: scored ones, where scores were asked for. trace: of its tokens, where that was asked
-    for."""
+    for. prompt: scores of the prompt's tokens."""
 
     tokens: list[ScoredToken] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
+    prompt: tuple[ScoredToken, ...] = ()
 
     def add(self, event: Event) -> None:
         match event:
             case TokenLogprobs(tokens=tokens):
                 self.tokens.extend(tokens)
+            case PromptLogprobs(tokens=tokens):
+                self.prompt = tokens
             case TokenTraced():
                 self.trace.append(trace_object(event))
             case _:

@@ -13,9 +13,12 @@ MAX_LOGIT_BIAS = 1024
 
 
 def read_sampling(
-    wire: WireSampling, logprobs: int | None = None, interlock: WireInterlock | None = None
+    wire: WireSampling,
+    logprobs: int | None = None,
+    interlock: WireInterlock | None = None,
+    prompt_logprobs: int | None = None,
 ) -> SamplingOptions:
-    """logprobs: alternatives to report, ``None`` for no log probabilities. Raises ``invalid_value``."""
+    """logprobs, prompt_logprobs: alternatives to report, ``None`` for no log probabilities. Raises ``invalid_value``."""
     return SamplingOptions(
         temperature=wire.temperature,
         top_p=wire.top_p,
@@ -33,6 +36,7 @@ def read_sampling(
         stop_token_ids=tuple(wire.stop_token_ids or ()),
         seed=wire.seed,
         logprobs=logprobs,
+        prompt_logprobs=prompt_logprobs,
         logprobs_of=(interlock and interlock.logprobs) or "masked",
     )
 

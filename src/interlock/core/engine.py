@@ -71,11 +71,16 @@ class EngineRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenLogprob:
     """Log probability of the token chosen, and of the best alternatives (id, logprob), best first: after bias and
-    penalties and before temperature, of the distribution that ``SamplingParams.logprobs_of`` says."""
+    penalties and before temperature, of the distribution that ``SamplingParams.logprobs_of`` says.
+
+    Of a prompt's token: before bias and penalties; ``None`` for the first one, before which nothing stands.
+    rank: among all ids, from 1; of a prompt's token only.
+    """
 
     token_id: int
-    logprob: float
+    logprob: float | None
     top: tuple[tuple[int, float], ...] = ()
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +98,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         ``abort`` aborted on request; ``error`` see ``failure``.
     is_accepting: the constraint may end after ``token_ids``; ``None`` where not reported (free requests
         always, constrained ones unless finished or ``report_accepting``).
+    prompt_logprobs: one for each token of the prompt, where asked for; on the first output that has tokens.
     trace: one for each of ``token_ids``, where asked for; none where logits had no probabilities.
     timings: on the last output, where a worker knows them.
     num_prompt_tokens, num_cached_tokens: of the whole request, repeated on every output.
@@ -101,6 +107,7 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     request_id: str
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[TokenLogprob, ...] = ()
+    prompt_logprobs: tuple[TokenLogprob, ...] = ()
     trace: tuple[TokenTrace, ...] = ()
     finish_reason: EngineFinishReason | None = None
     failure: EngineFailure | None = None

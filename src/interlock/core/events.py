@@ -57,18 +57,26 @@ class ToolCallEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredToken:
-    """A token of the answer. data: its bytes. logprob: see ``TokenLogprob``. top: the best alternatives, best
-    first, as (id, bytes, logprob)."""
+    """A token of the answer or of the prompt. data: its bytes. logprob, rank: see ``TokenLogprob``. top: the best
+    alternatives, best first, as (id, bytes, logprob)."""
 
     token_id: int
     data: bytes
-    logprob: float
+    logprob: float | None
     top: tuple[tuple[int, bytes, float], ...] = ()
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenLogprobs:
     """Scores of tokens outside thinking and before the first call, in front of their text; only where asked for."""
+
+    tokens: tuple[ScoredToken, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptLogprobs:
+    """Scores of all tokens of the prompt, before everything else; only where asked for."""
 
     tokens: tuple[ScoredToken, ...]
 
@@ -118,4 +126,4 @@ class Failed:
 
 
 ParserEvent = TextDelta | ReasoningDelta | ToolCallStart | ToolCallArguments | ToolCallEnd
-Event = ParserEvent | TokenLogprobs | TokenTraced | Finished | Failed
+Event = ParserEvent | PromptLogprobs | TokenLogprobs | TokenTraced | Finished | Failed

@@ -33,6 +33,7 @@ class SamplingOptions:
     seed: int | None = None
     logprobs: int | None = None
     logprobs_of: LogprobsOf = "masked"
+    prompt_logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,8 @@ class SamplingParams:
     frequency_penalty and presence_penalty (OpenAI's definition, over generated tokens) in [-2, 2];
     repetition_penalty (over prompt and generated tokens) > 0, 1 is off.
     seed: unsigned 64 bit; randomness is a pure function of (seed, output position).
-    logprobs: number of alternatives to report per token, ``None`` for no logprobs.
+    logprobs: number of alternatives to report per token, ``None`` for no logprobs. prompt_logprobs: the same of the
+        prompt's tokens, always of the model's own distribution.
     """
 
     temperature: float = 1.0
@@ -58,6 +60,7 @@ class SamplingParams:
     seed: int = 0
     logprobs: int | None = None
     logprobs_of: LogprobsOf = "masked"
+    prompt_logprobs: int | None = None
 
     @property
     def reported_logprobs(self) -> LogprobsOf | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Seq
 import numpy as np
 from numpy.typing import NDArray
 
+from interlock.core.sampling import SamplingParams
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
 from interlock.runners.base import StepBatch
@@ -17,8 +18,8 @@ _NEVER = -1  # a draft that no choice equals
 
 
 def step_batch(chunks: Seq[Chunk], drafts: Seq[Draft]) -> StepBatch:
-    """One forward pass over ``chunks``, each with its draft behind it. A chunk that needs logits gets a row for its
-    last token and one for each token of its draft, in their order."""
+    """One forward pass over ``chunks``, each with its draft behind it. A chunk gets a row for each position that is
+    ``scored``, and where it needs logits one for its last token and one for each token of its draft, in their order."""
     token_ids: list[int] = []
     positions: list[int] = []
     slots: list[int] = []
@@ -27,6 +28,7 @@ def step_batch(chunks: Seq[Chunk], drafts: Seq[Draft]) -> StepBatch:
         sequence = chunk.sequence
         start = sequence.num_computed_tokens
         end = start + chunk.num_tokens
+        logits_at += [len(token_ids) + position - start for position in chunk.scored]
         token_ids += sequence.token_ids[start:end]
         if chunk.needs_logits:
             first = len(token_ids) - 1
@@ -41,6 +43,17 @@ def step_batch(chunks: Seq[Chunk], drafts: Seq[Draft]) -> StepBatch:
         slots=np.array(slots, dtype=np.int32),
         logits_at=np.array(logits_at, dtype=np.int32),
     )
+
+
+def score_rows(sequence: Sequence, positions: range, vocab_size: int) -> list[SamplingRow]:
+    """What the sampler needs to score the tokens of the prompt behind ``positions``."""
+    if not positions:
+        return []
+    params = SamplingParams(logprobs=sequence.request.sampling.prompt_logprobs)
+    return [
+        SamplingRow(params=params, position=0, vocab_size=vocab_size, target=sequence.token_ids[position + 1])
+        for position in positions
+    ]
 
 
 def sampling_rows(

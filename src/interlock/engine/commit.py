@@ -56,7 +56,7 @@ def commit_choices(
     committed behind an end or a failure: what a step does is what one step for each token would have done."""
     progress = Progress()
     if sequence.fault is not None:
-        progress.failure = EngineFailure(code="internal_error", message=sequence.fault)
+        progress.failure, progress.is_tainted = sequence.fault, True
         return progress
     if sequence.constraint is not None and sequence.constraint.error is not None:
         progress.failure = EngineFailure(code="matcher_failed", message=sequence.constraint.error)
@@ -76,9 +76,12 @@ def commit_choices(
 
 def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozenset[int]) -> None:
     """Commit what the constraint leaves no choice about. Nothing where log probabilities or a trace are asked, which
-    need logits, and nothing that the request forbids: a pass finds out then that nothing is left."""
+    need logits (the prompt's come with the first token), and nothing that the request forbids: a pass finds out then that nothing is left."""
     constraint, request = sequence.constraint, sequence.request
-    if constraint is None or request.sampling.logprobs is not None or request.trace:
+    sampling = request.sampling
+    if constraint is None or request.trace:
+        return
+    if sampling.logprobs is not None or sampling.prompt_logprobs is not None:
         return
     while not progress.is_over and progress.num_forced < MAX_FORCED_TOKENS:
         try:

@@ -12,7 +12,7 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
-from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
+from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats, TokenLogprob
 from interlock.core.timings import RequestTimings
 from interlock.core.tokenizer import Vocabulary
 from interlock.engine.admission import check_request
@@ -361,6 +361,7 @@ class EngineCore:
                 request_id=sequence.request_id,
                 token_ids=committed.token_ids,
                 logprobs=committed.logprobs,
+                prompt_logprobs=_taken_scores(sequence) if committed.token_ids else (),
                 trace=committed.trace,
                 timings=None if committed.finish_reason is None else self._timings(sequence),
                 finish_reason=committed.finish_reason,
@@ -379,6 +380,12 @@ class EngineCore:
     def _emitted(self) -> list[EngineOutput]:
         outputs, self._outputs = self._outputs, []
         return outputs
+
+
+def _taken_scores(sequence: Sequence) -> tuple[TokenLogprob, ...]:
+    """The scores of the prompt, which are told once."""
+    scores, sequence.prompt_scores = sequence.prompt_scores, None
+    return tuple(scores or ())
 
 
 def _failure(code: str, message: str) -> EngineFailure:

@@ -10,8 +10,9 @@ import msgspec
 from interlock import log
 from interlock.constraints.bitmask import Mask
 from interlock.constraints.mask_batch import MaskBatch
+from interlock.core.engine import EngineFailure
 from interlock.core.sampling import SamplingParams
-from interlock.engine.batch import Draft, sampling_rows, step_batch
+from interlock.engine.batch import Draft, sampling_rows, score_rows, step_batch
 from interlock.engine.pace import PrefillPace
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
@@ -34,6 +35,15 @@ class Block(msgspec.Struct, frozen=True):
     draft: Draft
     num_usable: int
     choices: Seq[Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What of a chunk's logits is wanted: of which positions the next token is scored, and whether one is chosen."""
+
+    sequence: Sequence
+    scored: range
+    is_sampled: bool
 
 
 class Execution:
@@ -67,34 +77,33 @@ class Execution:
         sampled = [
             (chunk.sequence, draft) for chunk, draft in zip(chunks, drafts, strict=True) if chunk.needs_logits
         ]
+        parts = [_Part(chunk.sequence, chunk.scored, chunk.needs_logits) for chunk in chunks]
         batch = step_batch(chunks, drafts)
         mask_s, forward_s = self._stats.mask_s, self._stats.forward_s
         with self._stats.timed("forward_s"):
-            choices, sizes = self._forward(batch, sampled)
+            choices, sizes = self._forward(batch, parts, sampled)
         self._observe(batch, self._stats.forward_s - forward_s)
         _share_mask_s([sequence for sequence, _ in sampled], self._stats.mask_s - mask_s)
         for chunk in chunks:
             chunk.sequence.num_computed_tokens += chunk.num_tokens
-        blocks, start = [], 0
-        for (sequence, draft), num_usable in zip(sampled, sizes, strict=True):
-            blocks.append(Block(sequence, draft, num_usable, choices[start : start + num_usable + 1]))
-            start += len(draft) + 1
-        return blocks
+        return _blocks(parts, list(zip(sampled, sizes, strict=True)), choices)
 
     def _observe(self, batch: StepBatch, seconds: float) -> None:
         """Learn from a pass that took ``seconds``."""
         self.pace.observe(len(batch.token_ids), seconds)
         self.cost.observe(Counter(batch.slots.tolist()), len(batch.logits_at), seconds)
 
-    def _forward(self, batch: StepBatch, sampled: Seq[tuple[Sequence, Draft]]) -> tuple[Seq[Choice], list[int]]:
+    def _forward(
+        self, batch: StepBatch, parts: Seq[_Part], sampled: Seq[tuple[Sequence, Draft]]
+    ) -> tuple[Seq[Choice], list[int]]:
         """A choice for each row, and how many draft tokens of each of ``sampled`` are usable."""
         forward = self._runner.launch(batch)
-        if not sampled:
+        if not len(batch.logits_at):
             forward.discard()
             return (), []
         try:
             with self._stats.timed("mask_s"):
-                rows, sizes = self._rows(sampled)
+                rows, sizes = self._rows(parts, sampled)
         except BaseException:
             forward.discard()  # no pass may outlive its step
             raise
@@ -106,14 +115,20 @@ class Execution:
             return choice
         return Choice(token_id=-1, error="sampling_failed")
 
-    def _rows(self, sampled: Seq[tuple[Sequence, Draft]]) -> tuple[list[SamplingRow], list[int]]:
+    def _rows(
+        self, parts: Seq[_Part], sampled: Seq[tuple[Sequence, Draft]]
+    ) -> tuple[list[SamplingRow], list[int]]:
         """The rows of all, and how many draft tokens of each are usable."""
         masks = self._masks.fill(
             [sequence.constraint for sequence, _ in sampled], [draft for _, draft in sampled]
         )
+        to_sample = zip(sampled, masks, strict=True)
         rows: list[SamplingRow] = []
-        for (sequence, draft), own in zip(sampled, masks, strict=True):
-            rows += self._rows_of(sequence, draft, own)
+        for part in parts:
+            rows += score_rows(part.sequence, part.scored, self._vocab_size)
+            if part.is_sampled:
+                (sequence, draft), own = next(to_sample)
+                rows += self._rows_of(sequence, draft, own)
         return rows, [len(own) - 1 for own in masks]
 
     def _rows_of(self, sequence: Sequence, draft: Draft, masks: Seq[Mask | None]) -> list[SamplingRow]:
@@ -122,9 +137,33 @@ class Execution:
             return sampling_rows(sequence, draft, masks, self._vocab_size)
         except Exception as error:  # noqa: BLE001 - the edge of a request: its limits and penalties harm no other
             _log.exception("the rows of a request could not be made; it ends")
-            sequence.fault = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}"
+            sequence.fault = EngineFailure(code="internal_error", message=message)
             row = SamplingRow(params=SamplingParams(temperature=0.0), position=0, vocab_size=self._vocab_size)
             return [row] * (len(draft) + 1)
+
+
+def _blocks(
+    parts: Seq[_Part], sampled: Seq[tuple[tuple[Sequence, Draft], int]], choices: Seq[Choice]
+) -> list[Block]:
+    """Deal the choices out in the order of their rows; what is scored goes to its sequence."""
+    blocks, start, to_deal = [], 0, iter(sampled)
+    for part in parts:
+        _keep_scores(part.sequence, choices[start : start + len(part.scored)])
+        start += len(part.scored)
+        if part.is_sampled:
+            (sequence, draft), num_usable = next(to_deal)
+            blocks.append(Block(sequence, draft, num_usable, choices[start : start + num_usable + 1]))
+            start += len(draft) + 1
+    return blocks
+
+
+def _keep_scores(sequence: Sequence, choices: Seq[Choice]) -> None:
+    for choice in choices:
+        if choice.logprob is None or sequence.prompt_scores is None:
+            sequence.fault = EngineFailure(code="sampling_failed", message="the prompt's logits are unusable")
+            return
+        sequence.prompt_scores.append(choice.logprob)
 
 
 def _share_mask_s(sequences: Seq[Sequence], seconds: float) -> None:

@@ -51,7 +51,7 @@ class KVCacheManager:
         would do better to wait and copy them."""
         if not (self._prefix_cache and self._info.capabilities.prefix_copy):
             return False
-        limit = len(sequence.token_ids) - 1
+        limit = sequence.num_reusable_tokens
         worth_it = self._info.copy_cost_tokens + _WORTH_WAITING
         coming = worth_it - 1
         for slot in self._slots:
@@ -66,9 +66,7 @@ class KVCacheManager:
     def allocate(self, sequence: Sequence) -> bool:
         """Give ``sequence`` a slot, with as many of its tokens computed as can be had; False when there is none."""
         self._num_allocations += 1
-        limit = (
-            len(sequence.token_ids) - 1 if self._prefix_cache else 0
-        )  # the logits of the last one are wanted
+        limit = sequence.num_reusable_tokens if self._prefix_cache else 0
         placement = place(self._slots, sequence.token_ids, limit, self._info, self._num_allocations)
         if placement is None:
             return False

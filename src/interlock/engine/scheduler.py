@@ -15,6 +15,10 @@ _PREFILL_DIVISOR = 4
 """While sequences decode, prompts get at most this fraction of the budget: it bounds the time between two
 tokens of a running stream."""
 
+_MOST_SCORED = 64
+"""Tokens of a prompt that are scored in one step: each needs a row of logits."""
+NOTHING = range(0)
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
@@ -34,6 +38,16 @@ class Chunk:
     def needs_logits(self) -> bool:
         """Whether the chunk reaches the end of what is known, so the next token is chosen after it."""
         return self.num_tokens == self.sequence.num_pending_tokens
+
+    @property
+    def scored(self) -> range:
+        """Positions behind which the logits say how likely the next token of the prompt was."""
+        scores = self.sequence.prompt_scores
+        if scores is None:
+            return NOTHING
+        start = self.sequence.num_computed_tokens
+        end = min(start + self.num_tokens, self.sequence.num_prompt_tokens - 1)
+        return range(max(start, len(scores) - 1), end)
 
 
 class Scheduler:
@@ -248,6 +262,8 @@ class Scheduler:
             if room == 0:
                 break
             num_tokens = min(room, sequence.num_pending_tokens)
+            if sequence.num_unscored_tokens:
+                num_tokens = min(num_tokens, _MOST_SCORED)
             chunks.append(Chunk(sequence, num_tokens))
             room -= num_tokens
         return chunks

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from interlock.core.engine import EngineRequest
+from interlock.core.engine import EngineFailure, EngineRequest, TokenLogprob
 from interlock.engine.draft_rates import Rates
 from interlock.engine.penalties import PenaltyState
 from interlock.engine.request_meter import RequestMeter
@@ -41,7 +41,9 @@ class Sequence:
     num_cached_tokens: prompt tokens that were in the cache already when it first ran, ``None`` before that.
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
-    fault: what of our own code broke on it, which ends it.
+    fault: what broke on it outside its constraint, which ends it.
+    prompt_scores: of the prompt's tokens as far as they have been computed, the first one included; ``None`` where nobody
+        wants them, or any more.
     meter: its times and counts.
     draft_rates: how often each method of guessing ahead was right here, by its name.
     """
@@ -61,7 +63,8 @@ class Sequence:
     num_cached_tokens: int | None = None
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
-    fault: str | None = None
+    fault: EngineFailure | None = None
+    prompt_scores: list[TokenLogprob] | None = None
     meter: RequestMeter = field(default_factory=RequestMeter)
     draft_rates: dict[str, Rates] = field(default_factory=dict)
 
@@ -69,6 +72,8 @@ class Sequence:
         self.token_ids.extend(self.request.prompt_ids)
         self.penalties = PenaltyState.of(self.request.sampling, self.request.prompt_ids)
         self.limiter = TokenLimiter.of(self.request)
+        if self.request.sampling.prompt_logprobs is not None and not self.request.resume_ids:
+            self.prompt_scores = [TokenLogprob(token_id=self.request.prompt_ids[0], logprob=None)]
         for token_id in self.request.resume_ids:
             self.append(token_id)
 
@@ -88,6 +93,17 @@ class Sequence:
     def num_pending_tokens(self) -> int:
         """Tokens not yet in the cache."""
         return len(self.token_ids) - self.num_computed_tokens
+
+    @property
+    def num_reusable_tokens(self) -> int:
+        """Tokens that may come from a cache: behind them stand logits that are wanted."""
+        last = len(self.token_ids) - 1
+        return last if self.prompt_scores is None else min(last, len(self.prompt_scores) - 1)
+
+    @property
+    def num_unscored_tokens(self) -> int:
+        """Tokens of the prompt that are still to be scored."""
+        return 0 if self.prompt_scores is None else self.num_prompt_tokens - len(self.prompt_scores)
 
     @property
     def num_vetoed(self) -> int:

@@ -28,6 +28,7 @@ def check_request(request: EngineRequest, special_ids: frozenset[int]) -> None:
             "stop_token_ids",
             "it would end a constrained answer also where that may not end",
         ),
+        (params.prompt_logprobs is not None, "prompt_logprobs", "it shows none of a prompt that was cached"),
         (wants_scores and is_biased, "logprobs", "it tells those from before a bias and penalties"),
         (
             wants_scores and (is_constrained or is_limited) and params.logprobs_of == "masked",

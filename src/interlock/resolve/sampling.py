@@ -34,6 +34,7 @@ def resolve_sampling(options: SamplingOptions, vocab_size: int) -> SamplingParam
         seed=_seed(options.seed),
         logprobs=_logprobs(options.logprobs),
         logprobs_of=options.logprobs_of,
+        prompt_logprobs=_logprobs(options.prompt_logprobs, "prompt_logprobs"),
     )
 
 
@@ -57,9 +58,9 @@ def _number(
     return float(value)
 
 
-def _logprobs(value: int | None) -> int | None:
+def _logprobs(value: int | None, param: str = "top_logprobs") -> int | None:
     if value is not None and not 0 <= value <= MAX_TOP_LOGPROBS:
-        _refuse("top_logprobs", f"at most {MAX_TOP_LOGPROBS} alternatives a token are reported, not {value}")
+        _refuse(param, f"at most {MAX_TOP_LOGPROBS} alternatives a token are reported, not {value}")
     return value
 
 

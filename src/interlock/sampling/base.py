@@ -24,6 +24,8 @@ class SamplingRow(msgspec.Struct, frozen=True, kw_only=True):
     output_counts: id -> times generated so far (frequency and presence penalty).
     draft: the id that stands behind this row in the batch as a guess; the next row is looked at only if this id is
         chosen. ``None``: there is none.
+    target: an id that is not to be chosen but scored: a token of the prompt. ``Choice.logprob`` is then its log probability
+        under the bare logits, with ``params.logprobs`` alternatives; nothing else of ``params`` counts.
     trace: fill ``Choice.trace``.
     seen: ids in prompt or output (repetition penalty), int32 [n], no duplicates; ``None`` if not needed.
     """
@@ -35,6 +37,7 @@ class SamplingRow(msgspec.Struct, frozen=True, kw_only=True):
     output_counts: Mapping[int, int] = msgspec.field(default_factory=dict)
     seen: NDArray[np.int32] | None = None
     draft: int | None = None
+    target: int | None = None
     trace: bool = False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from interlock.core.engine import TokenLogprob
 from interlock.core.sampling import SamplingParams
 from interlock.sampling.candidates import Candidates, Logits
 from interlock.sampling.truncation import largest
+
+LEAST_LOGPROB = -9999.0
+"""In the place of minus infinity, which JSON has not."""
 
 
 def token_logprob(
@@ -35,6 +39,15 @@ def token_logprob(
         if row.values[i] > -np.inf
     )
     return TokenLogprob(token_id=chosen, logprob=float(row.values[at]) - total, top=top)
+
+
+def target_logprob(values: Logits, target: int, params: SamplingParams) -> TokenLogprob | None:
+    """Of a token that stands already. ``None`` where a logit is NaN or +inf."""
+    found = token_logprob(Candidates(values), target, values, params)
+    if found is None or found.logprob is None:
+        return None
+    rank = 1 + int((values > values[target]).sum())
+    return replace(found, logprob=max(found.logprob, LEAST_LOGPROB), rank=rank)
 
 
 def _log_sum_exp(values: Logits) -> float:

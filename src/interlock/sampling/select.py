@@ -26,7 +26,7 @@ from interlock.constraints.bitmask import is_allowed
 from interlock.core.sampling import SamplingParams
 from interlock.sampling.base import Choice, SamplingRow
 from interlock.sampling.candidates import Candidates, Logits, adjusted, masked
-from interlock.sampling.logprobs import token_logprob
+from interlock.sampling.logprobs import target_logprob, token_logprob
 from interlock.sampling.random import uniform
 from interlock.sampling.trace import token_trace
 from interlock.sampling.truncation import preselected, truncated
@@ -44,6 +44,8 @@ def select(logits: Logits, row: SamplingRow) -> Choice:
 
     Raises ``ValueError`` where logits, vocabulary and mask do not fit together.
     """
+    if row.target is not None:
+        return _scored(logits, row, row.target)
     values = adjusted(logits, row)
     greedy = row.params.temperature < GREEDY_BELOW
     if greedy and row.params.logprobs is None and not row.trace:
@@ -60,6 +62,14 @@ def select(logits: Logits, row: SamplingRow) -> Choice:
     else:
         index = _sample(candidates.values, top, row.params, uniform(row.params.seed, row.position))
     return _choice(candidates, index, values, row)
+
+
+def _scored(logits: Logits, row: SamplingRow, target: int) -> Choice:
+    values = logits[: row.vocab_size]
+    logprob = target_logprob(values, target, row.params)
+    if logprob is None:
+        return Choice(token_id=-1, error="sampling_failed")
+    return Choice(token_id=target, logprob=logprob)
 
 
 def select_rows(logits: Iterable[Logits], rows: Sequence[SamplingRow]) -> tuple[Choice, ...]:

@@ -24,6 +24,7 @@ from interlock.core.events import (
     Finished,
     FinishReason,
     ParserEvent,
+    PromptLogprobs,
     ReasoningDelta,
     TextDelta,
     TokenTraced,
@@ -118,6 +119,8 @@ class OutputProcessor:
         # An output made where the engine has lost the request (abort, worker death) knows no counts.
         self._prompt_tokens = output.num_prompt_tokens or self._prompt_tokens
         self._cached_tokens = output.num_cached_tokens or self._cached_tokens
+        if output.prompt_logprobs:
+            self._events.append(PromptLogprobs(tokens=tuple(map(self._scores.scored, output.prompt_logprobs))))
         for at, token_id in enumerate(output.token_ids):
             if output.trace:
                 self._events.append(self._traced(output.trace[at]))

@@ -18,13 +18,17 @@ class Scores:
 
     def add(self, score: TokenLogprob, start: int, end: int) -> None:
         """A token whose text is ``start`` to ``end`` of the answer."""
-        token = ScoredToken(
+        self._waiting.append((start, end, self.scored(score)))
+
+    def scored(self, score: TokenLogprob) -> ScoredToken:
+        """A score with the bytes of its tokens."""
+        return ScoredToken(
             token_id=score.token_id,
             data=self._tokens[score.token_id],
             logprob=score.logprob,
             top=tuple((token_id, self._tokens[token_id], logprob) for token_id, logprob in score.top),
+            rank=score.rank,
         )
-        self._waiting.append((start, end, token))
 
     def release(self, events: list[Event], passed: int, *, ended: bool) -> None:
         """Put the tokens of text up to ``passed`` in front of the first text in ``events``. ended: the answer

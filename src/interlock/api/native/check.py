@@ -21,7 +21,7 @@ from interlock.api.errors import error_body, json_response
 from interlock.api.fields import RefusedFields, ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import EACH_KEPT, KEPT, Shape, decode_object
 from interlock.api.openai.output_format import read_output_format
-from interlock.api.openai.refused import COMMON
+from interlock.api.openai.refused import COMMON, NO_PROMPT_LOGPROBS
 from interlock.api.openai.tools import read_tool_choice, read_tools
 from interlock.api.openai.wire import FORMATS_AS_TEXT, TOOLS_AS_TEXT, WireConstrained, WireTool
 from interlock.api.reading import read_json_policy, validated
@@ -43,7 +43,7 @@ _SHAPE: Shape = {
     "documents": EACH_KEPT,
 }
 _MAX_REPORTS = 128
-REFUSED: RefusedFields = COMMON
+REFUSED: RefusedFields = {**COMMON, **NO_PROMPT_LOGPROBS}
 _MESSAGE = Message(role="user", content="")
 
 

@@ -47,5 +47,5 @@ def token_objects(tokens: Iterable[ScoredToken]) -> list[dict[str, Any]]:
     ]
 
 
-def _token(data: bytes, logprob: float) -> dict[str, Any]:
+def _token(data: bytes, logprob: float | None) -> dict[str, Any]:
     return {"token": data.decode(errors="replace"), "logprob": logprob, "bytes": list(data)}

@@ -35,10 +35,14 @@ COMMON: RefusedFields = {
     "xtc_probability": Refused((0,)),
     "dry_multiplier": Refused((0,)),
     "no_repeat_ngram_size": Refused((0,)),
-    "prompt_logprobs": Refused((0,)),
     "truncate_prompt_tokens": Refused((), _TRUNCATED),
     "truncation": Refused(("disabled",), _TRUNCATED),
     "lora_path": Refused(),
+}
+
+# Where no prompt is scored.
+NO_PROMPT_LOGPROBS: RefusedFields = {
+    "prompt_logprobs": Refused((), "use /v1/completions or /v1/chat/completions")
 }
 
 # Options that other servers take inside ``structured_outputs``; false and null ask for nothing.

@@ -84,6 +84,7 @@ class WireGeneration(WireSampling, WireSchedule, WireConstrained):
     stop: str | list[str] | None = None
     stream: bool | None = None
     stream_options: WireStreamOptions | None = None
+    prompt_logprobs: Int | None = None
 
 
 TOOLS_AS_TEXT: Shape = [{"function": {"parameters": KEPT}}]

@@ -13,6 +13,7 @@ from interlock.api.openai.chat.messages import read_messages
 from interlock.api.openai.chat.wire import SCHEMAS_AS_TEXT, WireChatRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format, read_policy
+from interlock.api.openai.prompt_logprobs import read_prompt_logprobs
 from interlock.api.openai.tools import read_tool_choice, read_tools
 from interlock.api.places import Places
 from interlock.api.reading import read_reports, read_stop, same, validated
@@ -80,7 +81,7 @@ def _generate_request(wire: WireChatRequest, request_id: str, max_nesting: int) 
         output_format=read_output_format(wire, max_nesting=max_nesting),
         json_policy=read_policy(wire),
         reports=read_reports(wire.interlock, has_trace=True),
-        sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
+        sampling=read_sampling(wire, _logprobs(wire), wire.interlock, read_prompt_logprobs(wire)),
         text=read_text_options(wire),
         reasoning=_reasoning(wire, kwargs),
         max_tokens=same(wire, "max_completion_tokens", "max_tokens"),

@@ -9,6 +9,7 @@ from interlock.api.answer import ScoredAnswer, remarks, report, whole_validity
 from interlock.api.context import Generation, ReasoningField
 from interlock.api.endpoint import collect_all
 from interlock.api.openai.head import Head, token_objects, usage_object
+from interlock.api.openai.prompt_logprobs import prompt_logprobs_object
 from interlock.core.events import Event
 
 
@@ -38,6 +39,7 @@ async def complete(
         "chat.completion",
         choices=choices,
         usage=usage_object(finished.usage for _, finished in answers),
+        **_scored_prompt(answers[0][0]),
         **report(
             generation,
             answers[0][0].cut_calls() if n == 1 else [],
@@ -46,6 +48,10 @@ async def complete(
             answers[0][0].trace if n == 1 else (),
         ),
     )
+
+
+def _scored_prompt(answer: ScoredAnswer) -> dict[str, Any]:
+    return {"prompt_logprobs": prompt_logprobs_object(answer.prompt)} if answer.prompt else {}
 
 
 def logprobs_object(tokens: list[Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from interlock.core.events import (
     Event,
     Failed,
     Finished,
+    PromptLogprobs,
     ReasoningDelta,
     ScoredToken,
     TextDelta,
@@ -88,6 +89,8 @@ class _Choice:
                 self._open_calls.remove(index)
             case TokenLogprobs(tokens=tokens):
                 self._tokens.extend(tokens)
+            case PromptLogprobs():  # not in streams: the request says so
+                pass
             case _:
                 return [self._delta_of(event)]
         return []

@@ -10,6 +10,7 @@ from interlock.api.json_body import decode_object
 from interlock.api.openai.completions.wire import KEPT_AS_TEXT, REFUSED, WireCompletionsRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format, read_policy
+from interlock.api.openai.prompt_logprobs import read_prompt_logprobs
 from interlock.api.places import Places
 from interlock.api.reading import read_reports, read_stop, validated
 from interlock.api.sampling import read_sampling, read_text_options
@@ -34,6 +35,7 @@ class CompletionsCall:
     requests: tuple[GenerateRequest, ...]
     n: int
     echo: bool
+    prompt_logprobs: bool
     stream: bool
     include_usage: bool
     ignored: str
@@ -63,7 +65,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         output_format=read_output_format(wire, max_nesting=max_nesting),
         json_policy=read_policy(wire),
         reports=read_reports(wire.interlock, has_trace=True),
-        sampling=read_sampling(wire, _logprobs(wire), wire.interlock),
+        sampling=read_sampling(wire, wire.logprobs, wire.interlock, _prompt_logprobs(wire)),
         text=read_text_options(wire),
         max_tokens=DEFAULT_MAX_TOKENS if wire.max_tokens is None else wire.max_tokens,
         stop=read_stop(wire.stop),
@@ -80,6 +82,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         requests=tuple(requests),
         n=n,
         echo=bool(wire.echo),
+        prompt_logprobs=wire.prompt_logprobs is not None,
         stream=bool(wire.stream),
         include_usage=read_include_usage(wire),
         ignored=ignored_header(ignored(wire, REFUSED)),
@@ -105,11 +108,8 @@ def read_prompts(prompt: str | Sequence[str] | Sequence[int] | Sequence[Sequence
     return prompts
 
 
-def _logprobs(wire: WireCompletionsRequest) -> int | None:
-    if wire.echo and wire.logprobs is not None:
-        raise InterlockError(
-            "unsupported_parameter",
-            "`echo` with `logprobs` is not supported: the prompt's own tokens are not scored",
-            param="echo",
-        )
-    return wire.logprobs
+def _prompt_logprobs(wire: WireCompletionsRequest) -> int | None:
+    """Of those that are asked for by name, and those of an echo, the more."""
+    asked = read_prompt_logprobs(wire)
+    echoed = wire.logprobs if wire.echo else None
+    return max((one for one in (asked, echoed) if one is not None), default=None)

@@ -10,6 +10,7 @@ from interlock.api.context import Generation
 from interlock.api.endpoint import collect_all
 from interlock.api.openai.completions.request import CompletionsCall, Prompt
 from interlock.api.openai.head import Head, usage_object
+from interlock.api.openai.prompt_logprobs import prompt_logprobs_object
 from interlock.core.events import Event, ScoredToken
 from interlock.core.usage import Usage
 
@@ -29,10 +30,12 @@ async def complete(
     choices = []
     for index, (answer, finished) in enumerate(answers):
         echoed = echo(call, index, decode)
-        logprobs = logprobs_object(answer.tokens, len(echoed)) if call.logprobs else None
+        scored = [*answer.prompt, *answer.tokens] if call.echo else answer.tokens
+        logprobs = logprobs_object(scored, 0) if call.logprobs else None
         choice = choice_object(index, echoed + answer.text, logprobs, finished.reason)
         own = remarks([], finished.validity, finished.timings, answer.trace)
-        choices.append({**choice, **own} if len(answers) > 1 else choice)
+        prompt = {"prompt_logprobs": prompt_logprobs_object(answer.prompt)} if call.prompt_logprobs else {}
+        choices.append({**choice, **prompt, **(own if len(answers) > 1 else {})})
     usages = [finished.usage for _, finished in answers]
     return head.object(
         "text_completion",
@@ -73,13 +76,14 @@ def sum_usage(usages: Sequence[Usage], n: int) -> dict[str, Any]:
 
 
 def logprobs_object(tokens: Iterable[ScoredToken], offset: int) -> dict[str, Any]:
-    """Parallel lists. offset: characters of text before the first token."""
+    """Parallel lists; null for the first token of a prompt. offset: characters of text before the first token."""
     out: dict[str, Any] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
     for token in tokens:
         text = token.data.decode(errors="replace")
         out["tokens"].append(text)
         out["token_logprobs"].append(token.logprob)
-        out["top_logprobs"].append({data.decode(errors="replace"): logprob for _, data, logprob in token.top})
+        top = {data.decode(errors="replace"): logprob for _, data, logprob in token.top}
+        out["top_logprobs"].append(None if token.logprob is None else top)
         out["text_offset"].append(offset)
         offset += len(text)
     return out

@@ -19,7 +19,16 @@ from interlock.api.openai.completions.response import (
 )
 from interlock.api.openai.head import Head
 from interlock.api.sse import DONE, encode
-from interlock.core.events import Event, Failed, Finished, ScoredToken, TextDelta, TokenLogprobs, TokenTraced
+from interlock.core.events import (
+    Event,
+    Failed,
+    Finished,
+    PromptLogprobs,
+    ScoredToken,
+    TextDelta,
+    TokenLogprobs,
+    TokenTraced,
+)
 from interlock.core.usage import Usage
 
 _LOG = log.get(__name__)
@@ -40,7 +49,7 @@ async def stream_chunks(
     try:
         for index, choice in enumerate(choices):
             echoed = echo(call, index, decode)
-            if echoed:
+            if echoed and not call.logprobs:  # else it comes with its scores
                 yield encode(choice.chunk(echoed))
         async for index, event in events:
             match event:
@@ -52,6 +61,9 @@ async def stream_chunks(
                     yield encode({**choices[index].chunk("", reason), **told})
                 case TokenTraced():
                     yield encode(choices[index].traced(event))
+                case PromptLogprobs(tokens=tokens):
+                    choices[index].tokens.extend(tokens)
+                    yield encode(choices[index].chunk(echo(call, index, decode)))
                 case TokenLogprobs(tokens=tokens):
                     choices[index].tokens.extend(tokens)
                 case TextDelta(text=text):

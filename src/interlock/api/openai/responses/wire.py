@@ -8,7 +8,7 @@ from pydantic import Field
 
 from interlock.api.fields import Refused, RefusedFields
 from interlock.api.json_body import KEPT, Shape
-from interlock.api.openai.refused import COMMON
+from interlock.api.openai.refused import COMMON, NO_PROMPT_LOGPROBS
 from interlock.api.wire import Int, Schema, Wire, WireInterlock, WireSampling, WireSchedule
 
 
@@ -107,6 +107,7 @@ _FORMAT = "use text.format"
 
 REFUSED: RefusedFields = {
     **COMMON,
+    **NO_PROMPT_LOGPROBS,
     "background": Refused((False,)),
     "conversation": Refused((), "use previous_response_id"),
     "context_management": Refused((), "shorten the conversation in the client"),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from interlock.api.scripted import USAGE, text
+from interlock.core.events import PromptLogprobs, ScoredToken, TokenLogprobs
 from interlock.core.output_format import RegexFormat
 
 PATH = "/v1/completions"
@@ -76,7 +77,7 @@ async def test_defaults_are_openais(api, post) -> None:
         ({"prompt": ["a"] * 64, "n": 2}, "n"),
         ({"suffix": "x"}, "suffix"),
         ({"best_of": 2}, "best_of"),
-        ({"echo": True, "logprobs": 1}, "echo"),
+        ({"prompt_logprobs": 1, "stream": True}, "prompt_logprobs"),
         ({"messages": []}, "messages"),
         ({"tools": [{}]}, "tools"),
         ({"stop": [""]}, "stop"),
@@ -86,3 +87,58 @@ async def test_what_is_wrong_is_named(post, fields: Any, param: str) -> None:
     response = await post(**fields)
     assert response.status_code == 400
     assert response.json()["error"]["param"] == param
+
+
+HI = (
+    ScoredToken(token_id=5, data=b"H", logprob=None),
+    ScoredToken(token_id=6, data=b"i", logprob=-2.0, top=((7, b"o", -0.5),), rank=3),
+)
+SCORED = [
+    PromptLogprobs(tokens=HI),
+    TokenLogprobs(tokens=(ScoredToken(token_id=8, data=b"!", logprob=-1.0, top=((8, b"!", -1.0),)),)),
+    *text("!"),
+]
+ECHOED = {
+    "tokens": ["H", "i", "!"],
+    "token_logprobs": [None, -2.0, -1.0],
+    "top_logprobs": [None, {"o": -0.5}, {"!": -1.0}],
+    "text_offset": [0, 1, 2],
+}
+
+
+async def test_an_echo_has_the_scores_of_the_prompt_too(api, post) -> None:
+    api.service.answer = lambda _: SCORED
+    (choice,) = (await post(echo=True, logprobs=1)).json()["choices"]
+    assert api.service.requests[-1].sampling.prompt_logprobs == 1
+    assert choice["text"] == "Hi!"
+    assert choice["logprobs"] == ECHOED
+    assert "prompt_logprobs" not in choice
+
+
+async def test_a_streamed_echo_comes_with_its_scores(api, post) -> None:
+    api.service.answer = lambda _: SCORED
+    response = await post(echo=True, logprobs=1, stream=True)
+    choices = [
+        json.loads(event.removeprefix("data: "))["choices"][0] for event in response.text.split("\n\n")[:-2]
+    ]
+    assert [choice["text"] for choice in choices] == ["Hi", "!", ""]
+    told = [choice["logprobs"] for choice in choices if choice["logprobs"]]
+    assert {key: [value for one in told for value in one[key]] for key in ECHOED} == ECHOED
+
+
+@pytest.mark.parametrize(
+    ("path", "prompt"),
+    [(PATH, {"prompt": "Hi"}), ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]})],
+)
+async def test_prompt_logprobs_are_told_as_vllm_tells_them(api, path: str, prompt: dict[str, Any]) -> None:
+    api.service.answer = lambda _: SCORED
+    body = (await api.client.post(path, json={"model": "scripted", "prompt_logprobs": 1, **prompt})).json()
+    told = body["choices"][0] if path == PATH else body
+    assert api.service.requests[-1].sampling.prompt_logprobs == 1
+    assert told["prompt_logprobs"] == [
+        None,
+        {
+            "7": {"logprob": -0.5, "rank": 1, "decoded_token": "o"},
+            "6": {"logprob": -2.0, "rank": 3, "decoded_token": "i"},
+        },
+    ]
