@@ -35,6 +35,7 @@ def check(**fields: Any) -> None:
         ({"sampling": SCORES, "limits": TokenLimits(min_tokens=2)}, "logprobs"),
         ({"sampling": SamplingParams(logprobs=1, presence_penalty=1.0)}, "logprobs"),
         ({"sampling": SamplingParams(typical_p=0.5)}, "typical_p"),
+        ({"sampling": SamplingParams(prompt_logprobs=1)}, "prompt_logprobs"),
         ({"limits": TokenLimits(banned=((1,),))}, "bad_words"),
         ({"limits": TokenLimits(suppressed=(STOP_ID,))}, "ignore_eos"),
         ({"limits": TokenLimits(min_tokens=1), "constraint": CONSTRAINT}, "min_tokens"),
