@@ -34,7 +34,8 @@ from llguidance import LLMatcher, LLTokenizer
 from common import finish
 from interlock.constraints import bitmask
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
-from interlock.constraints.providers.llguidance import LLGuidanceGrammar, parser_limits
+from interlock.constraints.providers.llguidance import LLGuidanceGrammar
+from interlock.constraints.providers.llguidance_limits import parser_limits
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn, Value

@@ -24,6 +24,10 @@ class CachedGrammar:
         return self._grammar.num_bytes
 
     @property
+    def is_spent(self) -> bool:
+        return self._grammar.is_spent
+
+    @property
     def in_use(self) -> bool:
         """Whether a sequence holds a matcher made here."""
         return len(self._matchers) > 0
@@ -56,10 +60,13 @@ class GrammarCache:
         return self._num_bytes
 
     def get(self, key: str) -> CachedGrammar | InterlockError | None:
-        """The grammar, why there is none, or ``None`` if it is not known."""
+        """The grammar, why there is none, or ``None`` if it is not known, or spent."""
         with self._lock:
             found: CachedGrammar | InterlockError | None
-            if (found := self._grammars.get(key)) is not None:
+            if (found := self._grammars.get(key)) is not None and found.is_spent:
+                self._drop(key)
+                found = None
+            if found is not None:
                 self._grammars.move_to_end(key)
             elif (found := self._refusals.get(key)) is not None:
                 self._refusals.move_to_end(key)
@@ -80,9 +87,7 @@ class GrammarCache:
     def drop(self, key: str) -> None:
         """Hold a grammar no longer; whoever uses it goes on using it. Unknown keys are ignored."""
         with self._lock:
-            grammar = self._grammars.pop(key, None)
-            if grammar is not None:
-                self._num_bytes -= grammar.num_bytes
+            self._drop(key)
 
     def put_refusal(self, key: str, error: InterlockError) -> None:
         """Remember that this grammar cannot be compiled."""
@@ -90,6 +95,11 @@ class GrammarCache:
             self._refusals[key] = error
             if len(self._refusals) > _MAX_REFUSALS:
                 self._refusals.popitem(last=False)
+
+    def _drop(self, key: str) -> None:
+        grammar = self._grammars.pop(key, None)
+        if grammar is not None:
+            self._num_bytes -= grammar.num_bytes
 
     def _evict(self, keep: str) -> None:
         for key in list(self._grammars):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from interlock import log
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
-from interlock.constraints.providers.base import Matcher, MatcherError, Row
+from interlock.constraints.providers.base import Matcher, MatcherError, Row, SpentBy
 from interlock.constraints.thinking import ThinkingProgress
 from interlock.core.engine import ThinkingBudget
 
@@ -45,6 +45,11 @@ class ConstraintState:
     def error(self) -> str | None:
         """Why the matcher failed, or ``None``."""
         return self._fault or (None if self._matcher is None else self._matcher.error)
+
+    @property
+    def spent_by(self) -> SpentBy | None:
+        """See ``Matcher``."""
+        return None if self._matcher is None or self._fault is not None else self._matcher.spent_by
 
     @property
     def num_vetoed(self) -> int:

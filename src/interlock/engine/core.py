@@ -12,8 +12,8 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
-from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats, TokenLogprob
-from interlock.core.timings import RequestTimings
+from interlock.core.constraint import LoweredConstraint
+from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
 from interlock.core.tokenizer import Vocabulary
 from interlock.engine.admission import check_request
 from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged
@@ -21,6 +21,7 @@ from interlock.engine.drafting.speculator import Speculator
 from interlock.engine.execution import Block, Execution
 from interlock.engine.forced_room import within_room
 from interlock.engine.kv_cache_manager import KVCacheManager
+from interlock.engine.outbox import Outbox
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.request_meter import RequestMeter
 from interlock.engine.resume import resumed_constraint
@@ -31,6 +32,9 @@ from interlock.errors import InterlockError
 from interlock.runners.base import ForwardError, ModelRunner
 
 _log = log.get(__name__)
+
+_MOST_RENEWALS = 2
+"""Times that a sequence may use up what matchers of its grammar share; then it ends."""
 
 
 class EngineCore:
@@ -64,7 +68,7 @@ class EngineCore:
         self._speculator = speculator
         self._sequences: dict[str, Sequence] = {}
         self._compiled: deque[tuple[Sequence, Future[CompiledGrammar]]] = deque()
-        self._outputs: list[EngineOutput] = []
+        self._outputs = Outbox(clock)
         self._next_deadline = math.inf
         self._num_arrivals = 0
         self._stats = StepStats()
@@ -110,8 +114,7 @@ class EngineCore:
         if sequence.deadline is not None:
             self._next_deadline = min(self._next_deadline, sequence.deadline)
         if request.constraint is not None:
-            compiling = self._compiler.prepare(request.constraint)
-            compiling.add_done_callback(lambda future: self._on_compiled(sequence, future))
+            self._compile(sequence, request.constraint)
 
     def abort(self, request_id: str) -> None:
         """End a request and free what it holds, at once. Unknown ids are ignored."""
@@ -153,7 +156,7 @@ class EngineCore:
             self._stats.count(chunks)
             with self._stats.timed("step_s"):
                 self._compute(chunks)
-        return self._emitted()
+        return self._outputs.take()
 
     def check(self) -> None:
         """Raise ``AssertionError`` if scheduler, cache and requests do not agree."""
@@ -167,7 +170,9 @@ class EngineCore:
         for sequence in self._sequences.values():
             sequence.status = SequenceStatus.FINISHED
             self._stats.count_end(sequence)
-            self._emit(sequence, Committed(finish_reason="error"), failure=_failure("internal_error", message))
+            self._outputs.add(
+                sequence, Committed(finish_reason="error"), failure=_failure("internal_error", message)
+            )
         self._sequences.clear()
         self._start_afresh()
 
@@ -209,8 +214,31 @@ class EngineCore:
         if request.constraint is not None:
             sequence.status = SequenceStatus.WAITING_FOR_GRAMMAR
         elif request.thinking is not None:
-            sequence.constraint = resumed_constraint(request, None)
+            sequence.constraint = resumed_constraint(request, None, request.resume_ids)
         return sequence
+
+    def _compile(self, sequence: Sequence, constraint: LoweredConstraint) -> None:
+        compiling = self._compiler.prepare(constraint)
+        compiling.add_done_callback(lambda future: self._on_compiled(sequence, future))
+
+    def _is_renewed(self, sequence: Sequence) -> bool:
+        """Whether a running sequence whose matcher has failed gets another one: what matchers of one grammar share was
+        used up, and it may not be the one that did so. The grammar is compiled beside the step, and the output replayed."""
+        state, constraint = sequence.constraint, sequence.request.constraint
+        spent_by = None if state is None or constraint is None else state.spent_by
+        if spent_by is None or sequence.status is not SequenceStatus.RUNNING:
+            return False
+        if spent_by == "itself":
+            sequence.num_renewals += 1
+        if sequence.num_renewals > _MOST_RENEWALS:
+            return False
+        assert state is not None
+        assert constraint is not None
+        state.close()
+        sequence.constraint = None
+        self._scheduler.await_grammar(sequence)
+        self._compile(sequence, constraint)
+        return True
 
     def _on_compiled(self, sequence: Sequence, grammar: Future[CompiledGrammar]) -> None:
         """Runs on a thread of the compiler, or in ``submit`` when the grammar is cached."""
@@ -224,7 +252,9 @@ class EngineCore:
             if sequence.status is SequenceStatus.FINISHED:
                 continue
             try:
-                constraint = resumed_constraint(sequence.request, grammar.result().matcher())
+                constraint = resumed_constraint(
+                    sequence.request, grammar.result().matcher(), sequence.output_ids
+                )
             except InterlockError as error:
                 self._fail(sequence, error.code, error.message)
             except MatcherError as error:
@@ -316,16 +346,17 @@ class EngineCore:
         parts = progress.parts
         if not sequence.request.report_accepting and len(parts) > 1:
             parts = [merged(parts)]
-        if not progress.is_over:
+        is_going_on = progress.failure is not None and self._is_renewed(sequence)
+        if is_going_on or not progress.is_over:
             for part in parts:
-                self._emit(sequence, part)
+                self._outputs.add(sequence, part)
             return
         if progress.failure is None:
             *parts, last = parts
         else:
             last = Committed(finish_reason="error")
         for part in parts:
-            self._emit(sequence, part)
+            self._outputs.add(sequence, part)
         self._finish(sequence, last, progress.failure)
 
     def _retry_apart(self, failed: list[Sequence], error: ForwardError) -> None:
@@ -350,42 +381,10 @@ class EngineCore:
             sequence.constraint.close()
         if failure is not None and failure.code == "matcher_failed" and sequence.request.constraint:
             self._compiler.forget(sequence.request.constraint.key)
-        self._emit(sequence, committed, failure)
+        self._outputs.add(sequence, committed, failure)
 
     def _fail(self, sequence: Sequence, code: str, message: str) -> None:
         self._finish(sequence, Committed(finish_reason="error"), _failure(code, message))
-
-    def _emit(self, sequence: Sequence, committed: Committed, failure: EngineFailure | None = None) -> None:
-        self._outputs.append(
-            EngineOutput(
-                request_id=sequence.request_id,
-                token_ids=committed.token_ids,
-                logprobs=committed.logprobs,
-                prompt_logprobs=_taken_scores(sequence) if committed.token_ids else (),
-                trace=committed.trace,
-                timings=None if committed.finish_reason is None else self._timings(sequence),
-                finish_reason=committed.finish_reason,
-                failure=failure,
-                is_accepting=committed.is_accepting,
-                num_prompt_tokens=sequence.num_prompt_tokens,
-                num_cached_tokens=sequence.num_cached_tokens or 0,
-            )
-        )
-
-    def _timings(self, sequence: Sequence) -> RequestTimings:
-        return sequence.meter.timings(
-            self._clock(), num_vetoed=sequence.num_vetoed, num_preempted=sequence.num_preemptions
-        )
-
-    def _emitted(self) -> list[EngineOutput]:
-        outputs, self._outputs = self._outputs, []
-        return outputs
-
-
-def _taken_scores(sequence: Sequence) -> tuple[TokenLogprob, ...]:
-    """The scores of the prompt, which are told once."""
-    scores, sequence.prompt_scores = sequence.prompt_scores, None
-    return tuple(scores or ())
 
 
 def _failure(code: str, message: str) -> EngineFailure:

@@ -112,6 +112,13 @@ class Scheduler:
         self._without_grammar.remove(sequence)
         self._enqueue(sequence)
 
+    def await_grammar(self, sequence: Sequence) -> None:
+        """Let a running sequence wait for a grammar again, without its slot."""
+        self.preempt(sequence)
+        self._waiting.remove(sequence)
+        sequence.status = SequenceStatus.WAITING_FOR_GRAMMAR
+        self._without_grammar.add(sequence)
+
     def schedule(
         self, only: Collection[Sequence] | None = None, *, prefill_tokens: int | None = None
     ) -> list[Chunk]:

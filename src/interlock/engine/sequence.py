@@ -42,6 +42,7 @@ class Sequence:
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
     fault: what broke on it outside its constraint, which ends it.
+    num_renewals: times that it got another matcher after it had used up what its first one shared.
     prompt_scores: of the prompt's tokens as far as they have been computed, the first one included; ``None`` where nobody
         wants them, or any more.
     meter: its times and counts.
@@ -64,6 +65,7 @@ class Sequence:
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
     fault: EngineFailure | None = None
+    num_renewals: int = 0
     prompt_scores: list[TokenLogprob] | None = None
     meter: RequestMeter = field(default_factory=RequestMeter)
     draft_rates: dict[str, Rates] = field(default_factory=dict)
@@ -119,6 +121,10 @@ class Sequence:
     def order(self) -> tuple[int, int]:
         """Sort key of service: priority, then arrival."""
         return (-self.request.priority, self.arrival)
+
+    @property
+    def output_ids(self) -> list[int]:
+        return self.token_ids[self.num_prompt_tokens :]
 
     def output_tail(self, num_tokens: int) -> list[int]:
         """The last ``num_tokens`` output tokens, or all if there are fewer."""

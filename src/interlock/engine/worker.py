@@ -15,7 +15,8 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.providers.registry import create_provider, other_providers
+from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.providers.registry import other_providers
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
@@ -97,7 +98,7 @@ def _tokenizer(config: EngineConfig) -> Tokenizer:
 
 
 def _compiler(config: EngineConfig, tokenizer: Tokenizer) -> GrammarCompiler:
-    provider = create_provider("llguidance", tokenizer)
+    provider = LLGuidanceProvider(tokenizer, renews=False)  # the engine has a grammar compiled beside the step
     compiler = GrammarCompiler(
         provider,
         GrammarCache(config.grammar_cache_bytes),

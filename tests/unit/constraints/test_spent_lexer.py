@@ -7,7 +7,7 @@ import random
 import pytest
 
 from interlock.constraints import bitmask
-from interlock.constraints.providers import llguidance
+from interlock.constraints.providers import llguidance_limits
 from interlock.constraints.providers.base import MatcherError
 from interlock.constraints.providers.llguidance import LLGuidanceGrammar, LLGuidanceMatcher, LLGuidanceProvider
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -19,7 +19,7 @@ GREEDY = "start: T\nT: /.*a.{12}b.*/ & /.*c.{13}d.*/ & /.*e.{11}f.*/"
 
 @pytest.fixture
 def grammar(monkeypatch: pytest.MonkeyPatch) -> LLGuidanceGrammar:
-    monkeypatch.setattr(llguidance, "_MAX_LEXER_STATES", 3_000)
+    monkeypatch.setattr(llguidance_limits, "_MAX_LEXER_STATES", 3_000)
     return LLGuidanceProvider(TOKENIZER).compile(GREEDY)
 
 
@@ -61,3 +61,17 @@ def test_a_copy_gets_no_lexer_of_its_own(grammar: LLGuidanceGrammar) -> None:
     copy = grammar.matcher().clone()
     with pytest.raises(MatcherError, match="too many states"):
         spend(copy)
+
+
+def test_without_renewals_all_copies_say_so_and_the_grammar_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llguidance_limits, "_MAX_LEXER_STATES", 3_000)
+    grammar = LLGuidanceProvider(TOKENIZER, renews=False).compile(GREEDY)
+    greedy, neighbour = grammar.matcher(), grammar.matcher()
+    fits(neighbour, b"xa2")
+    assert not grammar.is_spent
+    with pytest.raises(MatcherError, match="too many states"):
+        spend(greedy)
+    with pytest.raises(MatcherError, match="used up"):
+        fits(neighbour, b"3")
+    assert (greedy.spent_by, neighbour.spent_by) == ("itself", "others")
+    assert grammar.is_spent

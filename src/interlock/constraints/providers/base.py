@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interlock.core.tokenizer import Vocabulary
 
+SpentBy = Literal["itself", "others"]
 Row = NDArray[np.int32]  # int32 [ceil(vocab/32)], bit 1 = allowed; see constraints/bitmask.py
 
 
@@ -52,6 +53,12 @@ class Matcher(Protocol):
     @property
     def num_vetoed(self) -> int:
         """Tokens that guards took out of the masks so far; 0 without guards. Readable at any time."""
+        ...
+
+    @property
+    def spent_by(self) -> SpentBy | None:
+        """It failed for want of what all matchers of its grammar share: used up when it needed more itself, or by others.
+        One of the same grammar, compiled anew, can go on where it stood. Readable at any time."""
         ...
 
     def fill(self, row: Row) -> None:
@@ -121,6 +128,11 @@ class CompiledGrammar(Protocol):
     @property
     def num_bytes(self) -> int:
         """Estimate of memory held, for the cache."""
+        ...
+
+    @property
+    def is_spent(self) -> bool:
+        """What its matchers share is used up, so that it should be compiled anew."""
         ...
 
     def matcher(self) -> Matcher:

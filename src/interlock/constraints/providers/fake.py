@@ -1,7 +1,8 @@
 """A grammar engine in a few lines of Python: the grammar lists every legal answer as token ids.
 
 For tests of the engine and of what stands around matchers. A grammar is JSON: a list of lists of ids, e.g.
-``[[104, 105], [104, 111]]``. ``"error"`` in place of an id makes ``fill`` fail there.
+``[[104, 105], [104, 111]]``. ``"error"`` in place of an id makes ``fill`` fail there, and ``"spent"`` uses up what all
+matchers of the grammar share.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
-from interlock.constraints.providers.base import DraftPlan, MatcherError, Row
+from interlock.constraints.providers.base import DraftPlan, MatcherError, Row, SpentBy
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
-_ERROR = -1
+_ERROR, _SPENT = -1, -2
 _Answer = tuple[int, ...]
 
 
@@ -39,7 +41,7 @@ class FakeProvider:
     def compile(self, grammar: str) -> FakeGrammar:
         try:
             answers = frozenset(
-                tuple(_ERROR if item == "error" else int(item) for item in answer)
+                tuple({"error": _ERROR, "spent": _SPENT}.get(item) or int(item) for item in answer)
                 for answer in json.loads(grammar)
             )
         except (ValueError, TypeError) as exc:
@@ -51,19 +53,31 @@ class FakeProvider:
         return FakeGrammar(answers, self._stop_ids)
 
 
+@dataclass(slots=True)
+class _Shared:
+    """What the matchers of a grammar share."""
+
+    is_spent: bool = False
+
+
 class FakeGrammar:
     """Legal answers."""
 
     def __init__(self, answers: frozenset[_Answer], stop_ids: frozenset[int]) -> None:
         self._answers = answers
         self._stop_ids = stop_ids
+        self._shared = _Shared()
+
+    @property
+    def is_spent(self) -> bool:
+        return self._shared.is_spent
 
     @property
     def num_bytes(self) -> int:
         return 100 + sum(8 * len(answer) for answer in self._answers)
 
     def matcher(self) -> FakeMatcher:
-        return FakeMatcher(self._answers, self._stop_ids, ())
+        return FakeMatcher(self._answers, self._stop_ids, (), self._shared)
 
 
 class FakeMatcher:
@@ -71,11 +85,15 @@ class FakeMatcher:
 
     num_vetoed = 0
 
-    def __init__(self, answers: frozenset[_Answer], stop_ids: frozenset[int], accepted: _Answer) -> None:
+    def __init__(
+        self, answers: frozenset[_Answer], stop_ids: frozenset[int], accepted: _Answer, shared: _Shared
+    ) -> None:
         self._answers = answers
         self._stop_ids = stop_ids
         self._accepted = accepted
+        self._shared = shared
         self._error: str | None = None
+        self.spent_by: SpentBy | None = None
 
     @property
     def error(self) -> str | None:
@@ -96,6 +114,9 @@ class FakeMatcher:
         following = self._next_ids()
         if _ERROR in following:
             self._fail("the grammar says so")
+        if _SPENT in following:
+            self._shared.is_spent, self.spent_by = True, "itself"
+            self._fail("used up")
         bitmask.set_only(row, following | (self._stop_ids if self.is_accepting else frozenset()))
 
     def accept(self, token_id: int) -> None:
@@ -144,7 +165,7 @@ class FakeMatcher:
 
     def clone(self) -> FakeMatcher:
         self._check()
-        return FakeMatcher(self._answers, self._stop_ids, self._accepted)
+        return FakeMatcher(self._answers, self._stop_ids, self._accepted, self._shared)
 
     def close(self) -> None:
         self._error = self._error or "closed"
@@ -152,7 +173,7 @@ class FakeMatcher:
     @property
     def _is_open(self) -> bool:
         """More than one id may follow, or none can be told."""
-        return self.is_accepting or _ERROR in self._next_ids()
+        return self.is_accepting or min(self._next_ids()) < 0
 
     @property
     def _ended(self) -> bool:
@@ -172,6 +193,9 @@ class FakeMatcher:
     def _check(self) -> None:
         if self._error is not None:
             raise MatcherError(self._error)
+        if self._shared.is_spent:
+            self.spent_by = "others"
+            self._fail("used up by others")
 
     def _fail(self, message: str) -> None:
         self._error = message

@@ -13,47 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
-from interlock.constraints.providers.base import DraftPlan, Matcher, MatcherError, ParallelFiller, Row
+from interlock.constraints.providers.base import (
+    DraftPlan,
+    Matcher,
+    MatcherError,
+    ParallelFiller,
+    Row,
+    SpentBy,
+)
 from interlock.constraints.providers.llguidance_errors import (
     DEAD_END,
+    check_compile,
     compile_error,
     is_fatal,
     is_spent,
     message_of,
 )
+from interlock.constraints.providers.llguidance_limits import parser_limits
 from interlock.constraints.providers.llguidance_tokenizer import native_tokenizer
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
-
-# a lexer state takes 1-2 kB, so the first bounds one grammar to about 100 MB. The second bounds one mask to about
-# 50 ms: patterns that count words take more than llguidance's own 200,000 on their first mask, and a lexer out
-# of fuel is of no use to any copy of the matcher. The third is for the states of large terminals, made while compiling
-# (about 0.2 s): unions of multiples beside each other take up to four times llguidance's own. The other
-# limits are llguidance's own
-_MAX_LEXER_STATES = 50_000
-_STEP_LEXER_FUEL = 1_000_000
-_INITIAL_LEXER_FUEL = 4_000_000
-
-
-def parser_limits() -> llguidance.LLParserLimits:
-    """What one grammar may cost to compile and to step."""
-    return llguidance.LLParserLimits(
-        max_lexer_states=_MAX_LEXER_STATES,
-        initial_lexer_fuel=_INITIAL_LEXER_FUEL,
-        step_lexer_fuel=_STEP_LEXER_FUEL,
-        verbose_errors=False,
-    )
 
 
 class LLGuidanceProvider:
     """Grammar engine over one vocabulary. Thread-safe.
 
     Building it takes 1-4 s for a real vocabulary. Raises ``ValueError`` for one without a stop id.
+    renews: a matcher whose lexer is spent compiles the grammar anew itself; else it fails, see ``spent_by``.
     """
 
     name = "llguidance"
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, renews: bool = True) -> None:
         vocabulary = tokenizer.vocabulary
         if not vocabulary.stop_ids:
             raise ValueError("a vocabulary needs a stop id")
@@ -62,6 +53,7 @@ class LLGuidanceProvider:
         self._num_words = bitmask.num_words(vocabulary.size)
         self._tokenizer = native_tokenizer(tokenizer)
         self._limits = parser_limits()
+        self._renews = renews
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -76,15 +68,16 @@ class LLGuidanceProvider:
             self._num_words,
             len(grammar),
             functools.partial(self._compiled, grammar),
+            renews=self._renews,
         )
 
     def _compiled(self, grammar: str) -> Any:
         """A native matcher at the start, with a lexer of its own, and its first mask computed."""
         try:
             native = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=self._limits)
-            _check_compile(native)
+            check_compile(native)
             mask = native.compute_bitmask()
-            _check_compile(native)
+            check_compile(native)
             if not any(mask):
                 raise InterlockError("invalid_grammar", "the grammar matches nothing")
             _check_first_token(native, mask)
@@ -116,13 +109,20 @@ class LLGuidanceGrammar:
         num_words: int,
         num_chars: int,
         compile_again: Callable[[], Any],
+        *,
+        renews: bool = True,
     ) -> None:
         self._native = native
         self._stop_ids = frozenset(stop_ids)
         self._num_words = num_words
         self._num_chars = num_chars
         self._compile_again = compile_again
+        self._renews = renews
         self._lexer = Lexer()
+
+    @property
+    def is_spent(self) -> bool:
+        return self._lexer.is_spent
 
     @property
     def num_bytes(self) -> int:
@@ -132,7 +132,7 @@ class LLGuidanceGrammar:
     def matcher(self) -> LLGuidanceMatcher:
         if self._lexer.is_spent:
             self._native, self._lexer = self._compile_again(), Lexer()
-        native, renew = self._native.deep_copy(), self._compile_again
+        native, renew = self._native.deep_copy(), self._compile_again if self._renews else None
         return LLGuidanceMatcher(native, self._stop_ids, self._num_words, lexer=self._lexer, renew=renew)
 
 
@@ -171,6 +171,7 @@ class LLGuidanceMatcher:
         self._ended = ended  # a stop id was accepted
         self._renew = renew
         self._error: str | None = None
+        self.spent_by: SpentBy | None = None
 
     @property
     def native(self) -> Any:
@@ -322,7 +323,10 @@ class LLGuidanceMatcher:
     def _check(self) -> None:
         if self._error is not None:
             raise MatcherError(self._error)
-        if self._lexer.is_spent and self._renew is not None:
+        if self._lexer.is_spent:
+            if self._renew is None:
+                self.spent_by = "others"
+                self._fail_with("the lexer of this grammar is used up")
             self._take_new_lexer(self._renew)
 
     def _call(self, method: str, *args: object) -> Any:
@@ -345,6 +349,7 @@ class LLGuidanceMatcher:
             return False
         self._lexer.is_spent = True
         if self._renew is None:
+            self.spent_by = "itself"
             return False
         self._take_new_lexer(self._renew)
         return True
@@ -367,11 +372,6 @@ class LLGuidanceMatcher:
     def _fail_with(self, message: str) -> NoReturn:
         self._error = message_of(message)
         raise MatcherError(self._error)
-
-
-def _check_compile(native: Any) -> None:
-    if native.is_error():
-        raise compile_error(native.get_error(), native.stop_reason())
 
 
 class _ParallelFiller:

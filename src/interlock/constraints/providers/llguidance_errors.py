@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from interlock.errors import InterlockError
 
@@ -38,6 +39,12 @@ def message_of(error: BaseException | str) -> str:
     )
     text = re.split(r"\n<(?:state|non-verbose/)>|\nStack backtrace", text)[0].strip()
     return text[:_MAX_MESSAGE_CHARS] or "no message"
+
+
+def check_compile(native: Any) -> None:
+    """Raises the refusal of the grammar that ``native``, an llguidance matcher, was made of."""
+    if native.is_error():
+        raise compile_error(native.get_error(), native.stop_reason())
 
 
 def compile_error(message: str, stop_reason: str = "") -> InterlockError:

@@ -66,6 +66,8 @@ class XGrammarGrammar:
         self._compiled = compiled
         self._tokenizer = tokenizer
 
+    is_spent = False
+
     @property
     def num_bytes(self) -> int:
         return int(self._compiled.memory_size_bytes)
@@ -79,6 +81,7 @@ class XGrammarMatcher:
     """See ``Matcher``. accepted: the tokens so far."""
 
     num_vetoed = 0
+    spent_by = None
 
     def __init__(self, native: Any, tokenizer: Tokenizer, accepted: list[int]) -> None:
         self._native = native

@@ -17,6 +17,7 @@ from interlock.constraints.providers.base import (
     MatcherError,
     ParallelFiller,
     Row,
+    SpentBy,
 )
 from interlock.constraints.schema.guards.narrowing import Arrivals, Narrowing
 from interlock.constraints.schema.guards.scan import RepetitionError
@@ -38,6 +39,10 @@ class GuardedGrammar:
     @property
     def num_bytes(self) -> int:
         return self._inner.num_bytes
+
+    @property
+    def is_spent(self) -> bool:
+        return self._inner.is_spent
 
     def matcher(self) -> GuardedMatcher:
         return GuardedMatcher(self._inner.matcher(), self._turn, self._vocabulary, self._arrivals)
@@ -61,6 +66,10 @@ class GuardedMatcher:
     @property
     def error(self) -> str | None:
         return self._error or self.inner.error
+
+    @property
+    def spent_by(self) -> SpentBy | None:
+        return self.inner.spent_by
 
     @property
     def readings(self) -> Readings:
