@@ -38,7 +38,7 @@ NOT_A_NUMBER, DETOKENIZER, STOP_STRING, PARSER = "\x01", "Q", "W", "Z"
 
 FAULTY_WORKER = """
     import sys
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from interlock.constraints.providers.base import MatcherError
     from interlock.constraints.schema.guards.matcher import GuardedMatcher

@@ -37,8 +37,7 @@ class Block(msgspec.Struct, frozen=True):
     choices: Seq[Choice]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(msgspec.Struct, frozen=True):
     """What of a chunk's logits is wanted: of which positions the next token is scored, and whether one is chosen."""
 
     sequence: Sequence

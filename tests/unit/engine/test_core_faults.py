@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.constraints.providers.base import MatcherError
 from interlock.constraints.providers.fake import FakeGrammar
