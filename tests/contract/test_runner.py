@@ -220,6 +220,24 @@ def test_selection_honours_masks_per_row(runner):
     assert choices[2] == Choice(token_id=-1, error="no_token_allowed")
 
 
+def test_tokens_that_stand_are_scored_beside_choices(runner):
+    known = [row.top[10] for row in logits(runner, batch_of((0, 0, PROMPT[:7]), logits_at=range(7)))]
+    scored = [
+        SamplingRow(params=SamplingParams(logprobs=2), position=0, vocab_size=VOCAB_SIZE, target=token_id)
+        for token_id, _ in known
+    ]
+    only = allocate(1, VOCAB_SIZE)[0]
+    set_only(only, [17])
+    batch = batch_of((1, 0, PROMPT[:8]), (2, 0, PROMPT[:3]), logits_at=[*range(8), 10])
+    *scores, best, masked = choose(runner, batch, *scored, row_of(), row_of(only))
+    assert [score.logprob.rank for score in scores] == [11] * 7
+    assert [(score.token_id, score.logprob.logprob) for score in scores] == [
+        (token_id, pytest.approx(logprob, abs=TOLERANCE)) for token_id, logprob in known
+    ]
+    assert best.error is None
+    assert masked == Choice(token_id=17)
+
+
 def test_equal_seeds_give_equal_tokens(runner):
     row = row_of(temperature=1.0, seed=3)
     parts = [(slot, 0, PROMPT[:9]) for slot in range(4)]
