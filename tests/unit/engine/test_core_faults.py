@@ -274,7 +274,7 @@ def test_after_an_unexpected_exception_everything_ends_and_work_goes_on(bench, m
     names = [b.submit("a"), b.submit("b", answers=["xy"])]
     b.step()
     with monkeypatch.context() as patch:
-        patch.setattr(b.core._execution, "_rows", lambda _: 1 // 0)
+        patch.setattr(b.core._execution, "_rows", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             b.core.step()
     b.core.reset("division by zero")
