@@ -73,3 +73,16 @@ def test_what_has_too_many_ways_is_refused_by_name(schema, keyword, language, re
     with pytest.raises(refusal) as error:
         language(schema, SchemaOptions(guards=True))
     assert [problem.keyword for problem in error.value.problems] == [keyword]
+
+
+def test_values_of_items_that_are_too_many_do_not_matter(language) -> None:
+    schema = {
+        "type": "array",
+        "uniqueItems": True,
+        "prefixItems": [{"enum": [1, 2]}],
+        "items": {"type": "boolean"},
+        "maxItems": 1,
+    }
+    found = language(schema)
+    assert found.accepts("[2]")
+    assert not found.accepts("[2,true]")

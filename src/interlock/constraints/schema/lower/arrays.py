@@ -166,7 +166,7 @@ class ArrayLowering:
                 if self._algebra.inhabited(shape.item(index))
                 else []
             )
-            allowed = allowed or []
+            allowed = [member for member in allowed or [] if member in bits]  # others only stand where none may
             found = [
                 (f"{self._member(member)} @t{index}@::set_bit({bits[member]})", f"bit_clear({bits[member]})")
                 for member in allowed
@@ -177,7 +177,7 @@ class ArrayLowering:
             end = f"bit_count_ge({everything}, {shape.low})" if shape.low > 1 else when.TRUE
             following = shape.item(index if last else index + 1)
             free = (
-                [bits[m] for m in (self._algebra.finite(following, _MAX_DISTINCT) or [])]
+                [bits[m] for m in (self._algebra.finite(following, _MAX_DISTINCT) or []) if m in bits]
                 if self._algebra.inhabited(following)
                 else []
             )
