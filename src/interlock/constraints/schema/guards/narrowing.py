@@ -39,11 +39,11 @@ Place = tuple[tuple[Hashable, ...], ...]
 
 class Arrival(NamedTuple):
     """Where a token comes to in the next item, and how many items it ends before. where: empty where that depends on more.
-    begun: text of the string, next in the innermost array, that it begins."""
+    begun: what it begins of the string that comes next in the innermost array, where such a one may come."""
 
     where: Place = ()
     num_ended: int = 0
-    begun: bytes = b""
+    begun: bytes | None = None
 
 
 Arrivals = dict[Hashable, Arrival | None]
@@ -51,6 +51,7 @@ Arrivals = dict[Hashable, Arrival | None]
 
 _PROBED = b"aeinorst0123456789 -_AEINORST./xyz"
 _MAX_PROBED = 6
+_STARTS = tuple(b'"' + bytes((byte,)) for byte in _PROBED)
 
 
 _IN_STRING: dict[Mode, Mode] = {
@@ -177,7 +178,7 @@ class Narrowing:
             if not is_suspect:
                 return False
         elif not (is_suspect and arrival.num_ended) and (
-            self._is_known(arrival.where, arrival.num_ended) or self._is_new(arrival.begun)
+            self._is_known(arrival.where, arrival.num_ended) or self._is_new(token_id, arrival.begun)
         ):
             return False
         try:
@@ -191,16 +192,26 @@ class Narrowing:
         """There is a way on from there."""
         return self._until(where) >= self._num_items + num_ended
 
-    def _is_new(self, begun: bytes) -> bool:
-        """A string of the open array that begins with ``begun`` begins as no earlier one, nor the one that is open."""
+    def _is_new(self, token_id: int, begun: bytes | None) -> bool:
+        """A string of the open array that begins with ``begun`` begins, or may go on, as no earlier one nor the open one."""
         state = self._states[0]
         frame = state.frames[-1]
-        if state.mode != "string" or not is_plain_string(begun) or len(self._states) > 1:
+        if begun is None or state.mode != "string" or state.text[:1] != b'"' or len(self._states) > 1:
             return False
         if frame.rivals or frame.slots:
             return False
-        is_like_open = state.text.startswith(begun) or begun.startswith(state.text)
-        return not is_like_open and not any(frame.seen.beginning_with(begun))
+        tokens, ids = self._vocabulary.tokens, self._vocabulary.ids
+        if begun not in (b"", b'"'):
+            is_like_open = state.text.startswith(begun) or begun.startswith(state.text)
+            return is_plain_string(begun) and not is_like_open and not any(frame.seen.beginning_with(begun))
+        path = [token_id] if begun else [token_id, ids.get(b'"', token_id)]
+        open_text = state.text + tokens[token_id]
+        for start in _STARTS:
+            step = ids.get(start[1:])
+            if step is None or open_text.startswith(start) or any(frame.seen.beginning_with(start)):
+                continue
+            return self._matcher.inner.validate([*path, step]) == len(path) + 1
+        return False
 
     def _until(self, where: Hashable) -> int:
         return self._memo.until.get(where, DEAD)
@@ -274,12 +285,13 @@ def _arrived(before: State, after: list[State]) -> Arrival | None:
         return None
     new = after[0].frames
     if len(after) > 1 or len(new) <= at:
-        return Arrival()
+        return Arrival(num_ended=1)
     ended = [new[depth].seen.count - one.seen.count for depth, one in enumerate(old[: len(new)])]
     is_next = len(new) == len(old) and old[-1].is_array and ended[-1] == sum(ended) == 1
-    begun = after[0].text if is_next and before.mode == after[0].mode == "string" else b""
+    is_string = is_next and before.mode == "string" and after[0].mode in ("string", "value")
+    begun = after[0].text if is_string else None
     if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
-        return Arrival(begun=begun)
+        return Arrival(num_ended=1, begun=begun)
     is_inside = len(new) > at + 1 or after[0].mode not in _BEHIND
     begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
     return Arrival((place(after[0]),), ended[at], begun) if is_inside and begins else None
