@@ -39,7 +39,7 @@ class Guarded:
 
     name = "guarded"
     turn = GuardedTurn(
-        Alternative((Value(0), *(Literal((answer.encode(),)) for answer in ANSWERS))),
+        Alternative((Value(0), *(Literal(answer.encode()) for answer in ANSWERS))),
         (GuardPlan((), frozenset()),),
     )
 
