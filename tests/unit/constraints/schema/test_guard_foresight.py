@@ -154,6 +154,14 @@ def test_fewer_different_values_than_items_are_a_contradiction(schema: dict[str,
     assert not compile_schema(fewer, SchemaOptions(guards=True), syntax, "j").problems
 
 
+@pytest.mark.parametrize("items", [{}, {"type": "integer"}])
+def test_fewer_different_values_than_contains_asks_for_are_a_contradiction(items: Any) -> None:
+    schema = {"type": "array", "uniqueItems": True, "items": items, "contains": {"enum": [1, 2]}, "minContains": 3}
+    syntax = json_syntax(",", ":", flexible=False)
+    assert compile_schema(schema, SchemaOptions(guards=True), syntax, "j").is_contradiction
+    assert not compile_schema({**schema, "minContains": 2}, SchemaOptions(guards=True), syntax, "j").problems
+
+
 def test_objects_that_are_closed_by_policy_may_be_too_few() -> None:
     schema = unique({"type": "object", "properties": {"a": {"type": "boolean"}}}, 4)
     syntax = json_syntax(",", ":", flexible=False)

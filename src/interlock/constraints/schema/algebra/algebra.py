@@ -104,7 +104,8 @@ class Algebra:
                     return False
                 shape = replace(shape, high=index if shape.high is None else min(shape.high, index))
                 break
-        if shape.unique and shape.low > 1 and not self._can_differ(shape):
+        has_several = shape.low > 1 or any(rule.low > 1 for rule in shape.contains)
+        if shape.unique and has_several and not self._can_differ(shape):
             return False
         return all(self._places(shape, rule) >= rule.low for rule in shape.contains if rule.low)
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from interlock.constraints.schema.algebra import presence
-from interlock.constraints.schema.algebra.arrays import ArrayShape
+from interlock.constraints.schema.algebra.arrays import ArrayShape, Contains
 from interlock.constraints.schema.algebra.objects import Cell, ObjectShape, cells
 from interlock.constraints.schema.algebra.presence import Presence, Term
 from interlock.constraints.schema.algebra.scalars import Scalars
@@ -57,6 +57,8 @@ class Finite:
 
     def slots(self, shape: ArrayShape) -> Slots | None:
         """The positions of an array of different items that have few members; ``None`` where they cannot all differ."""
+        if any(self._too_few(shape, rule) for rule in shape.contains):
+            return None
         size = min(self._num_needed(shape), _MAX_SLOTS)
         known: dict[Value, frozenset[Member] | None] = {}
         found = []
@@ -68,6 +70,19 @@ class Finite:
             if listed is not None and len(listed) < size:
                 found.append((index, listed))
         return tuple(found) if matching([listed for _, listed in found]) is not None else None
+
+    def _too_few(self, shape: ArrayShape, rule: Contains) -> bool:
+        """Whether fewer different items than there must be can satisfy ``rule``."""
+        if not rule.low:
+            return False
+        places = range(rule.start, max(rule.start, len(shape.prefix)) + 1)
+        found: set[Member] = set()
+        for value in {meet(shape.item(index), rule.value) for index in places}:
+            listed = self.members(value, rule.low)
+            if listed is None:
+                return False
+            found |= listed
+        return len(found) < rule.low
 
     def _num_needed(self, shape: ArrayShape) -> int:
         """How many items there must be."""

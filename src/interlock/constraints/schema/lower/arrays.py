@@ -100,7 +100,7 @@ class ArrayLowering:
         found = Finite(self._algebra, closed=not self._options.open_objects).slots(shape)
         if found is None:
             raise RefusedError(
-                "fewer different items can be written than minItems asks for; with open_objects there may be more",
+                "fewer different items can be written than minItems or minContains asks for; with open_objects there may be more",
                 keyword="minItems",
             )
         try:
