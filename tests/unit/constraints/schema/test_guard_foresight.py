@@ -156,7 +156,13 @@ def test_fewer_different_values_than_items_are_a_contradiction(schema: dict[str,
 
 @pytest.mark.parametrize("items", [{}, {"type": "integer"}])
 def test_fewer_different_values_than_contains_asks_for_are_a_contradiction(items: Any) -> None:
-    schema = {"type": "array", "uniqueItems": True, "items": items, "contains": {"enum": [1, 2]}, "minContains": 3}
+    schema = {
+        "type": "array",
+        "uniqueItems": True,
+        "items": items,
+        "contains": {"enum": [1, 2]},
+        "minContains": 3,
+    }
     syntax = json_syntax(",", ":", flexible=False)
     assert compile_schema(schema, SchemaOptions(guards=True), syntax, "j").is_contradiction
     assert not compile_schema({**schema, "minContains": 2}, SchemaOptions(guards=True), syntax, "j").problems
