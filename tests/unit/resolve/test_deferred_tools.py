@@ -143,6 +143,6 @@ def test_where_the_model_knows_later_declarations_a_tool_is_shown_where_it_was_l
 def test_elsewhere_a_loaded_tool_is_listed_behind_the_others(renderer) -> None:
     template = "{{ tools | map(attribute='function.name') | join(',') }}{% for m in messages %}|{{ m.role }}:{{ m.content }}{% endfor %}"
     family = renderer("qwen3", template)
-    assert prompt(family, asks("1"), result("1", "big")).startswith(
-        "find,big|user:hi|assistant:|tool:Tools loaded: big"
-    )
+    text = prompt(family, asks("1"), result("1", "big"))
+    assert text.startswith("find,big|user:hi|assistant:")
+    assert text.endswith("|tool:Tools loaded: big")
