@@ -11,6 +11,8 @@ from interlock.constraints.cache import CachedGrammar, GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar
 from interlock.constraints.providers.fake import FakeProvider
+from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -103,6 +105,19 @@ def test_a_forgotten_grammar_is_compiled_again_and_its_users_keep_theirs() -> No
     assert grammars.prepare(constraint("a")).result(WAIT_S) is not first
     assert provider.started == ["a", "a"]
     held.accept(1)
+
+
+def test_a_grammar_that_overflows_a_usual_stack_is_compiled_or_refused() -> None:
+    """The engine recurses over three thousand optional keys in order; on 8 MiB that ends the process."""
+    schema = {"properties": {f"p{number}": {} for number in range(3000)}}
+    compiled = compile_schema(schema, SchemaOptions(), json_syntax(",", ":", flexible=False), "j")
+    compiling = GrammarCompiler(
+        LLGuidanceProvider(byte_tokenizer()), GrammarCache(1 << 20), threads=1, deadline_s=60.0
+    )
+    grammar = f"start: {compiled.start}\n{compiled.lark}"
+    future = compiling.prepare(LoweredConstraint(provider="llguidance", grammar=grammar, key="many keys"))
+    assert future.exception(timeout=60.0) is None or isinstance(future.exception(), InterlockError)
+    compiling.close()
 
 
 def test_a_foreign_provider_is_refused() -> None:
