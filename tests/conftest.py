@@ -76,14 +76,28 @@ def demo_folder() -> Path:
     return gguf_to_safetensors.demo_folder()
 
 
+class _RunningVllm:
+    """A server that somebody else has started."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def kill(self) -> None:
+        pytest.skip("INTERLOCK_TEST_VLLM names a server that is not the tests' own, which is not killed")
+
+
 @pytest.fixture(scope="session")
-def vllm(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
-    """A real vLLM on the embedded model. The environment is made by `make test-vllm`, which also says where it is."""
-    environment = os.environ.get("INTERLOCK_TEST_VLLM")
-    if environment is None:
+def vllm(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer | _RunningVllm]:
+    """A real vLLM on the embedded model. INTERLOCK_TEST_VLLM: the environment that `make test-vllm` has made, or the URL
+    of a server (benchmarks/peers/vllm_server.py)."""
+    where = os.environ.get("INTERLOCK_TEST_VLLM")
+    if where is None:
         pytest.skip("no environment with vLLM (INTERLOCK_TEST_VLLM); make test-vllm makes one")
+    if where.startswith("http"):
+        yield _RunningVllm(where)
+        return
     log = tmp_path_factory.mktemp("vllm") / "log.txt"
-    with VllmServer(Path(environment), demo_folder, log=log) as server:
+    with VllmServer(Path(where), demo_folder, log=log) as server:
         yield server
 
 

@@ -20,7 +20,9 @@ class LogitsProcessor:
 
     constraints: a ``Constraint`` or a ``Turn`` for all prompts of a batch, or one for each (``None``: free). Beams and
     several answers to a prompt are followed one by one. The prompt is what the first call is given, padding included;
-    a processor can be used for one generation after another, but not for two at once.
+    a processor can be used for one generation after another, but not for two at once. A call that is not one of the
+    running generation, or has more than one token more than any of it before, begins a new one; ``restart`` says so where
+    a prompt is shorter than that.
     threads: for masks, 0 for one a core.
 
     Ends with a stop id of the model where the constraint ends; ``generate`` must stop there (pass
@@ -33,29 +35,36 @@ class LogitsProcessor:
         self._threads = threads
         self._masks: PrefixMasks | None = None
         self._prompt: Any = None  # int64 [rows, prompt tokens] of the running generation
+        self._longest = 0  # tokens of its longest call
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """input_ids: int64 [rows, tokens so far]. scores: float [rows, vocab or more]. Returns them with what may not
         come next at minus infinity."""
         if self._is_new(input_ids):
             self._begin(input_ids)
+        self._longest = max(self._longest, input_ids.shape[1])
         assert self._masks is not None
         outputs = [tuple(row) for row in input_ids[:, self._prompt.shape[1] :].tolist()]
         masks = self._masks.fill(outputs)
         allowed = _allowed(masks, self._masks.vocabulary.size, scores)
         return scores.masked_fill(~allowed, -torch.inf)
 
+    def restart(self) -> None:
+        """The next call is given a prompt."""
+        self._prompt = None
+
     def _is_new(self, input_ids: Any) -> bool:
         prompt = self._prompt
         return (
             prompt is None
             or prompt.shape[0] != input_ids.shape[0]
-            or prompt.shape[1] >= input_ids.shape[1]
+            or not prompt.shape[1] < input_ids.shape[1] <= self._longest + 1
             or not torch.equal(prompt, input_ids[:, : prompt.shape[1]])
         )
 
     def _begin(self, input_ids: Any) -> None:
         self._prompt = input_ids.clone()
+        self._longest = 0
         given = self._given
         constraints = list(given) if isinstance(given, Sequence) else [given] * len(input_ids)
         if self._masks is None or not isinstance(given, Sequence):

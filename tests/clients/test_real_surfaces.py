@@ -72,6 +72,7 @@ def anthropic_tool(name: str = "get_weather") -> Any:
 # Completions
 
 
+@pytest.mark.local_engine("it gives no log probabilities of a prompt")
 def test_a_text_is_scored_as_it_was_generated(ai: openai.OpenAI) -> None:
     prompt = "The capital of France is"
     said = ai.completions.create(model=MODEL, prompt=prompt, max_tokens=12, temperature=0, logprobs=3).choices[

@@ -15,7 +15,7 @@ from interlock.config import EngineConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
-from interlock.core.engine import EngineOutput, EngineRequest
+from interlock.core.engine import EngineRequest
 from interlock.core.sampling import SamplingParams
 from interlock.core.tokenizer import Tokenizer
 from interlock.engine.core import EngineCore
@@ -32,6 +32,7 @@ from tests.equivalence.drafted import (
     requests,
     speculative,
 )
+from tests.equivalence.outputs import Outputs, told
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +41,6 @@ def compiler() -> GrammarCompiler:
     for constraint in filter(None, CONSTRAINTS.values()):
         compiler.prepare(constraint).result(30)
     return compiler
-
-
-Outputs = dict[str, list[EngineOutput]]
 
 
 def run(
@@ -74,20 +72,6 @@ def run(
     if speculator is not None:
         speculator.close()
     return outputs, core
-
-
-def told(outputs: Outputs) -> dict[str, list[Any]]:
-    """Everything but how tokens are cut into outputs."""
-    return {
-        name: [
-            [token_id for output in those for token_id in output.token_ids],
-            [logprob for output in those for logprob in output.logprobs],
-            those[-1].finish_reason,
-            those[-1].failure,
-            those[-1].is_accepting,
-        ]
-        for name, those in sorted(outputs.items())
-    }
 
 
 @pytest.fixture(scope="module")

@@ -16,19 +16,21 @@ from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import EngineOutput, EngineRequest, ThinkingBudget
+from interlock.core.engine import EngineRequest, ThinkingBudget
 from interlock.core.sampling import SamplingParams
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
 from interlock.runners.base import RunnerCapabilities
 from interlock.runners.fake import FakeRunner
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
+from tests.equivalence.outputs import Outputs, told
 
 TOKENIZER = byte_tokenizer()
 VOCABULARY = TOKENIZER.vocabulary
 SCHEMA = json.dumps(
     {"type": "object", "properties": {"a": {"type": "string", "maxLength": 6}}, "required": ["a"]}
 )
+
 CLOSE_IDS = tuple(TOKENIZER.encode("</think>"))
 SYSTEM = "The same instructions for everybody. "
 
@@ -83,9 +85,6 @@ def compiler() -> GrammarCompiler:
     return compiler
 
 
-Outputs = dict[str, list[EngineOutput]]
-
-
 def run(
     compiler: GrammarCompiler,
     *,
@@ -115,20 +114,6 @@ def run(
         step += 1
         assert step < 20_000
     return outputs, core
-
-
-def told(outputs: Outputs) -> dict[str, list[Any]]:
-    """Everything but how tokens are cut into outputs and how many were cached."""
-    return {
-        name: [
-            [token_id for output in those for token_id in output.token_ids],
-            [logprob for output in those for logprob in output.logprobs],
-            those[-1].finish_reason,
-            those[-1].failure,
-            those[-1].is_accepting,
-        ]
-        for name, those in sorted(outputs.items())
-    }
 
 
 @pytest.fixture(scope="module")

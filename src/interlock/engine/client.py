@@ -30,11 +30,12 @@ from interlock.engine.ipc.messages import (
 )
 from interlock.engine.restarts import RestartPolicy
 from interlock.engine.resumption import Resumption
-from interlock.engine.streams import Questions, Stream, Streams
+from interlock.engine.streams import Stream, Streams
 from interlock.engine.watchdog import Watchdog
 from interlock.engine.worker_process import WORKER_MODULE, WorkerProcess
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
+from interlock.questions import Questions
 
 _log = log.get(__name__)
 

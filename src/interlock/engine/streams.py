@@ -1,20 +1,15 @@
-"""What the client keeps per unfinished request, and per question to the worker."""
+"""What the client keeps per unfinished request."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
 
 from interlock.core.engine import EngineFailure, EngineFinishReason, EngineOutput, EngineRequest
 from interlock.errors import InterlockError
-
-Answer = TypeVar("Answer")
-
 
 _MOST_OUTPUTS = 512
 _FEW_OUTPUTS = 64
@@ -113,29 +108,3 @@ class Streams:
         """End what any worker was working on; what still waits for its first one goes on waiting."""
         for stream in [stream for stream in self._open.values() if stream.submitted or stream.blame]:
             self.end(stream, "error", failure)
-
-
-class Questions(Generic[Answer]):
-    """Answers that the worker owes, by ticket."""
-
-    def __init__(self) -> None:
-        self._tickets = itertools.count()
-        self._open: dict[int, asyncio.Future[Answer]] = {}
-
-    def ask(self) -> tuple[int, asyncio.Future[Answer]]:
-        """A new ticket, and what will be its answer."""
-        ticket = next(self._tickets)
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._open[ticket] = answer
-        answer.add_done_callback(lambda _: self._open.pop(ticket, None))
-        return ticket, answer
-
-    def answer(self, ticket: int, answer: Answer) -> None:
-        """Unknown tickets are ignored: who asked has left."""
-        if ticket in self._open:
-            self._open.pop(ticket).set_result(answer)
-
-    def fail_all(self, failure: InterlockError) -> None:
-        for answer in list(self._open.values()):
-            if not answer.done():
-                answer.set_exception(failure)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from interlock import log
 from interlock.child import Child
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError
+from interlock.questions import Questions
 from interlock.remote.verifier_messages import (
     FROM_VERIFIER,
     Close,
@@ -25,16 +26,12 @@ from interlock.remote.verifier_messages import (
     Followed,
     FromVerifier,
     Open,
-    Ready,
     Setup,
-    ToVerifier,
 )
 
 _log = log.get(__name__)
 
 _START_S = 120.0
-
-_Maker = Callable[[int], ToVerifier]
 
 
 class Verifier:
@@ -45,7 +42,8 @@ class Verifier:
         self._numbers = itertools.count(1)
         self._child: Child[FromVerifier] | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._waiting: dict[int, asyncio.Future[Compiled | Followed]] = {}
+        self._compiling = Questions[Compiled]()
+        self._following = Questions[Followed]()
         self._starting = asyncio.Lock()
         self.life = 0  # counts the processes
 
@@ -73,8 +71,10 @@ class Verifier:
     async def compile(self, constraint: LoweredConstraint) -> None:
         """Raises the ``InterlockError`` of a constraint that does not compile."""
         await self.start()
-        answer = await self._ask(lambda ticket: Compile(ticket, constraint))
-        assert isinstance(answer, Compiled)
+        child = self._running()
+        ticket, compiled = self._compiling.ask()
+        child.tell(Compile(ticket, constraint))
+        answer = await compiled
         if answer.code:
             raise InterlockError(answer.code, answer.message)
 
@@ -84,42 +84,36 @@ class Verifier:
 
     async def ask(self, sequence: int, token_ids: Sequence[int], *, only_try: bool) -> Followed:
         """Raises ``worker_died`` where the process ended meanwhile."""
-        answer = await self._ask(lambda ticket: Follow(ticket, sequence, tuple(token_ids), only_try))
-        assert isinstance(answer, Followed)
-        return answer
+        child = self._running()
+        ticket, followed = self._following.ask()
+        child.tell(Follow(ticket, sequence, tuple(token_ids), only_try))
+        return await followed
 
     def tell(self, message: Open | Close) -> None:
         """Say what has no answer; nothing happens where there is no process."""
         if self._child is not None:
             self._child.tell(message)
 
-    async def _ask(self, make: _Maker) -> Compiled | Followed:
+    def _running(self) -> Child[FromVerifier]:
         if self._child is None:
             raise _died()
-        ticket = next(self._numbers)
-        future: asyncio.Future[Compiled | Followed] = asyncio.get_running_loop().create_future()
-        self._waiting[ticket] = future
-        try:
-            self._child.tell(make(ticket))
-            return await future
-        finally:
-            del self._waiting[ticket]
+        return self._child
 
     async def _read_answers(self, child: Child[FromVerifier]) -> None:
         try:
             while True:
-                answer = await child.receive()
-                waiting = None if isinstance(answer, Ready) else self._waiting.get(answer.ticket)
-                if waiting is not None and not waiting.done() and not isinstance(answer, Ready):
-                    waiting.set_result(answer)
+                match await child.receive():
+                    case Compiled(ticket=ticket) as answer:
+                        self._compiling.answer(ticket, answer)
+                    case Followed(ticket=ticket) as answer:
+                        self._following.answer(ticket, answer)
         except (asyncio.IncompleteReadError, ConnectionError):
             if self._child is child:
                 _log.error("the verifier ended; the next request starts another one")
                 self._child = None
             await child.ended()
-            for future in self._waiting.values():
-                if not future.done():
-                    future.set_exception(_died())
+            for questions in (self._compiling, self._following):
+                questions.fail_all(_died())
 
 
 class Follower:

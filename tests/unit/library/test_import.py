@@ -30,6 +30,12 @@ def test_importing_the_package_loads_none_of_its_parts():
     assert [name for name in loaded if name.startswith("interlock.")] == []
 
 
+def test_importing_the_package_takes_less_than_150_ms():
+    code = "import time; began = time.process_time(); import interlock; print(time.process_time() - began)"
+    took = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3)]
+    assert min(took) < 0.15
+
+
 def test_errors_and_tools_come_without_anything_native():
     loaded = loaded_after("from interlock import InterlockError, Problem, Tool, ToolContext")
     assert loaded.isdisjoint(HEAVY)

@@ -105,6 +105,15 @@ def test_the_processor_for_llama_cpp_python_holds_one_generation_after_another(m
     assert generate(processor, model, "n: ", "5") == "500"
 
 
+def test_a_prompt_that_goes_on_from_the_last_generation_is_one(model: Model):
+    """As the turns of a conversation do."""
+    processor = LogitsProcessor(model.regex("[0-9]{3}"))
+    first = generate(processor, model, "n: ", "123")
+    assert generate(processor, model, f"n: {first}, and n: ", "45") == "450"
+    processor.restart()
+    assert generate(processor, model, f"n: {first}, and n: 4", "6") == "600"
+
+
 def test_a_free_turn_leaves_the_scores_alone(model: Model):
     turn = model.turn([{"role": "user", "content": "hi"}])
     scores = np.zeros(model.tokenizer.vocabulary.size, np.single)

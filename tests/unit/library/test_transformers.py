@@ -101,6 +101,14 @@ def test_several_answers_to_a_prompt_are_followed_one_by_one(
         assert all(is_valid(answer) for answer in answers)
 
 
+def test_a_prompt_that_goes_on_from_the_last_generation_is_one(network: Any, model: Model):
+    processor = LogitsProcessor(model.json_schema(SCHEMA))
+    (first,) = generate(network, model, processor, ["x: "], do_sample=False)
+    (second,) = generate(network, model, processor, [f"x: {first}, then: "], do_sample=False)
+    assert is_valid(first)
+    assert is_valid(second)
+
+
 def test_drafts_of_an_assistant_that_are_refused_leave_no_trace(network: Any, model: Model):
     torch.manual_seed(8)
     assistant = transformers.LlamaForCausalLM(network.config).eval()
