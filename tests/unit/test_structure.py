@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -78,12 +80,27 @@ def test_every_environment_variable_is_documented(root: Path, name: str) -> None
 
 
 def test_parity_has_a_row_for_each_of_the_125_behaviours(root: Path) -> None:
+    """With a state, and a test that exists or an ADR."""
     page = (root / "docs" / "parity.md").read_text()
     names = [
         f"{group}{n}"
         for group, count in zip("ABCDE", (44, 25, 21, 16, 19), strict=True)
         for n in range(1, count + 1)
     ]
-    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in page.splitlines()]
+    rows = {row[0]: row for row in cells if row and re.fullmatch(r"[A-E]\d+", row[0])}
+    states = Counter(row[2].split()[0] for row in rows.values())
 
-    assert [row for row in rows if row in set(names)] == names
+    assert list(rows) == names
+    assert (
+        f"{states['held']} held, {states['exceeded']} exceeded, {states['rejected']} rejected, none open"
+        in page
+    )
+    assert [name for name, row in rows.items() if not _is_proved(root, row[2], row[3])] == []
+
+
+def _is_proved(root: Path, state: str, proof: str) -> bool:
+    if decision := re.fullmatch(r"rejected \(ADR (\d{4})\)", state):
+        return any((root / "docs" / "adr").glob(f"{decision[1]}-*.md"))
+    files = re.findall(r"`((?:tests|benchmarks)/[^`]*)`", proof)
+    return any(name.startswith("tests/") for name in files) and all((root / name).is_file() for name in files)
