@@ -170,25 +170,28 @@ def compare(
     burst and the JSON document at the end."""
     asked = asks(options.tokens)[:: options.every]
     *ours, peer = contestants
-    results: dict[str, Any] = {}
     for contestant in contestants.values():
         contestant.answer(asked[:1], 1)  # what only a first request does
-    for concurrency in options.concurrency:
-        rounds: list[dict[str, Any]] = []
-        for number in range(options.rounds):
-            rounds.append({})
+    rounds: dict[int, list[dict[str, Any]]] = {concurrency: [] for concurrency in options.concurrency}
+    begin = time.monotonic()
+    for number in range(options.rounds):
+        for concurrency, done in rounds.items():
+            if number and time.monotonic() - begin > 60 * options.minutes:
+                continue
+            done.append({})
             for who, contestant in contestants.items():
-                rounds[-1][who] = burst(contestant, asked, concurrency)
-                print(f"{concurrency} at once, round {number}, {who}: {rounds[-1][who]}", flush=True)
-        results[str(concurrency)] = {
-            "rounds": rounds,
+                done[-1][who] = burst(contestant, asked, concurrency)
+                print(f"{concurrency} at once, round {number}, {who}: {done[-1][who]}", flush=True)
+    results = {
+        str(concurrency): {
+            "rounds": done,
             "tokens_per_s_over_peer": {
-                who: round(
-                    statistics.median(r[who]["tokens_per_s"] / r[peer]["tokens_per_s"] for r in rounds), 3
-                )
+                who: round(statistics.median(r[who]["tokens_per_s"] / r[peer]["tokens_per_s"] for r in done), 3)
                 for who in ours
             },
         }
+        for concurrency, done in rounds.items()
+    }
     finish(
         f"compare_{name}",
         {
@@ -219,6 +222,9 @@ def parser(doc: str) -> argparse.ArgumentParser:
     )
     made.add_argument("--tokens", type=int, default=128, help="most tokens of an answer")
     made.add_argument("--rounds", type=int, default=2)
+    made.add_argument(
+        "--minutes", type=float, default=60.0, help="no burst begins later, but for the first round"
+    )
     made.add_argument("--every", type=int, default=1, help="only every n-th request, for a quick look")
     made.add_argument("--threads", type=int, default=2)
     made.add_argument("--context", type=int, default=2048)
