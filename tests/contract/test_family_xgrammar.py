@@ -1,28 +1,26 @@
-"""xgrammar's built-in structural tags take the calls that we write, and our parser reads the calls that they allow,
-but for the differences that the docs list."""
+"""Our grammars and xgrammar's built-in structural tags allow the same calls, and our parser reads the calls that the tags
+allow, but for the differences that the docs list."""
 
 from __future__ import annotations
 
 import json
 import random
-from functools import cache
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from interlock.core.argument_syntax import BareKeyArguments, NestedTagArguments, TaggedArguments
 from interlock.core.events import TextDelta, ToolCallArguments, ToolCallEnd
 from interlock.core.tools import Tool
+from interlock.families.base import ModelFamily
+from interlock.families.differences import DIFFERENCES, RESPELLINGS
 from interlock.families.registry import by_name
 from interlock.families.wire.parse import StreamParser
-from interlock.families.wire.spell import spell_calls
+from tests.contract.grammar_pair import MARK, STOP, Findings, Pair, grammar, tag
 
 xgr = pytest.importorskip("xgrammar", reason="xgrammar is an optional engine")
-builtin = pytest.importorskip("xgrammar.builtin_structural_tag")
 
 NAMES = [
     "llama",
@@ -45,12 +43,6 @@ NAMES = [
     "cohere",
     "exaone",
 ]
-# What a turn without thinking has around its calls.
-AROUND = {
-    "kimi_k3": ("<|close|>response<|sep|>", "<|close|>message<|sep|>"),
-    "minimax": ("\n</think>\n\n\n\n\n", ""),
-    "harmony": ("", "<|call|>"),
-}
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -68,75 +60,65 @@ SCHEMA: dict[str, Any] = {
     "required": ["city"],
     "additionalProperties": False,
 }
-STOP = 256
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
+SCHEMAS = json.dumps({"get_weather": SCHEMA, "note": NOTHING})
+SEEDS = 14
 
 
-@cache
-def theirs(name: str) -> Any:
-    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}]
-    tag = builtin.get_model_structural_tag(
-        name,
-        tools=tools,
-        tool_choice="required",
-        reasoning="disabled",
-        parallel_tool_calls=False,
-        max_whitespace_cnt=1,
-    )
-    tokens = [bytes([byte]) for byte in range(256)] + [b"<|im_end|>"]
-    info = xgr.TokenizerInfo(tokens, xgr.VocabType.RAW, stop_token_ids=[STOP])
-    return xgr.GrammarCompiler(info, max_threads=1).compile_structural_tag(tag)
-
-
-def accepts(name: str, arguments: dict[str, Any]) -> bool:
-    syntax = by_name(name).tool_calls
-    before, after = AROUND.get(name, ("", ""))
-    lead = syntax.lead if syntax.always_leads else ""
-    matcher = xgr.GrammarMatcher(theirs(name))
-    text = before + lead + spell_calls(syntax, [("get_weather", arguments)]) + after
-    return all(matcher.accept_token(byte) for byte in text.encode()) and matcher.accept_token(STOP)
-
-
-TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="<>|[]"), max_size=8)
-ARGUMENTS = st.fixed_dictionaries(
-    {"city": TEXT}, optional={"days": st.integers(-99, 99), "exact": st.booleans()}
-)
-NESTED = {"city": "Oslo", "tags": ["x", ""], "place": {"unit": "km"}}
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "harmony"])
-@settings(max_examples=6, derandomize=True, deadline=None)
-@given(arguments=ARGUMENTS)
-def test_calls_as_we_write_them_are_accepted(name: str, arguments: dict[str, Any]) -> None:
-    declared = {key: arguments[key] for key in SCHEMA["properties"] if key in arguments}
-    assert accepts(name, declared)
+def follow(pair: Pair, family: ModelFamily, chance: random.Random) -> bool:
+    """Random legal text; true if the turn ended."""
+    phrases = [*closers(family.name), *family.tool_calls.openers, '"\\u00', "\\", "é"]
+    for _ in range(250):
+        both = pair.step()
+        legal = sorted(both - {STOP})
+        if STOP in both and (not legal or chance.random() < 0.3):
+            return True
+        if not legal:
+            return False
+        if chance.random() < 0.3 and pair.push(chance.choice(phrases).encode()):
+            continue
+        plain = [byte for byte in legal if 32 <= byte < 127 or byte == 10] or legal
+        structure = [byte for byte in plain if byte in b'"}]</>,:[{=\n']
+        byte = chance.choice(structure if structure and chance.random() < 0.4 else plain)
+        if not pair.push(bytes([byte])):  # the first byte of a marker that is one token here
+            assert pair.push(MARK)
+    return False
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nested_values_are_accepted_where_the_form_is_the_same(name: str) -> None:
-    assert accepts(name, NESTED) == (name not in {"harmony", "cohere"})
+def test_grammar_and_tag_differ_where_the_docs_say_and_nowhere_else(name: str) -> None:
+    family, findings, ended = by_name(name), Findings(), 0
+    for parallel in (False, True):
+        ours, theirs = grammar(family, SCHEMAS, parallel=parallel), tag(name, SCHEMAS, parallel=parallel)
+        for seed in range(SEEDS):
+            ended += follow(Pair(family, ours, theirs, findings), family, random.Random(seed))
+    assert not findings.others
+    assert ended
+    listed = {kind for kind in (*DIFFERENCES, *RESPELLINGS) if family.name in kind.families}
+    assert findings.listed == listed, "a difference that the docs list is no more"
 
 
-def closers(name: str) -> list[bytes]:
+def closers(name: str) -> list[str]:
     """What ends a value: random walks hardly ever find it."""
     match by_name(name).tool_calls.arguments:
         case TaggedArguments(value_close=close):
-            found = [close.strip()]
+            found = [close.strip(), close]
         case BareKeyArguments(quote=quote):
             found = [quote]
         case NestedTagArguments(mark=mark, item=item):
             found = [f"{mark}</{key}>" for key in (*SCHEMA["properties"], "unit", item)]
         case _:
             found = []
-    return [text.encode() for text in (*found, *AROUND.get(name, ("",))[:1]) if text]
+    return found
 
 
 def walk(name: str, chance: random.Random) -> str | None:
     """A turn that the tag allows; ``None`` if it did not end in time."""
-    matcher = xgr.GrammarMatcher(theirs(name))
+    matcher = xgr.GrammarMatcher(tag(name, json.dumps({"get_weather": SCHEMA}), parallel=False))
     row = xgr.allocate_token_bitmask(1, STOP + 1)
     out = bytearray()
     for _ in range(1500):
-        closer = chance.choice([*closers(name), b""])
+        closer = chance.choice([*closers(name), ""]).encode()
         if closer and chance.random() < 0.3 and matcher.accept_string(closer):
             out += closer
             continue

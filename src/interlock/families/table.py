@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from interlock.families.catalog import FAMILIES
+from interlock.families.differences import DIFFERENCES, RESPELLINGS, Difference, Respelling
 from interlock.families.wire.spell import spell_calls
 
+_BAR = "\\|"
 _CALL = ("get_weather", {"city": "Oslo", "days": 3})
 
 
@@ -43,38 +46,24 @@ def families_page() -> str:
         names = ", ".join(f"`{name}`" for name in row["aliases"])
         cells = (f"`{row['name']}`", row["title"], names, _code(row["call"]), _code(row["reasoning"] or ""))
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *_NOTES, ""])
+    return "\n".join([*lines, "", *_NOTES, *_differences(), ""])
 
 
-_WIDER_TAGS = (
-    (
-        "`llama3`, `kimi_k2`, `deepseek_r1`, `deepseek_v3_1`, `qwen3`, `exaone`, `harmony`",
-        "JSON without a space after `:` or `,`, and other white space",
-        "one spelling, that of the model's template",
-    ),
-    (
-        "`qwen3_coder`",
-        "no line break after `<parameter=..>` and before `</parameter>`",
-        "the template writes both, and without them a line break of the value's own could not be told apart",
-    ),
-    (
-        "`deepseek_v3_2`, `deepseek_v4`, `deepseek_v4_1`",
-        "no line break before the closing `invoke`",
-        "the models' own encoder writes it",
-    ),
-    (
-        "`minimax_m2`, `kimi_k3`",
-        "no space after `,` in arrays and objects",
-        "the templates write JSON with the space",
-    ),
-    ("`kimi_k3`", "an answer before a call that is required", "such a turn is its calls alone"),
-    (
-        "`cohere_cofl`",
-        "call ids of any digits",
-        "the id counts the calls of the turn",
-    ),
-    ("`harmony`", "a turn that must call a tool, without a call", "it must call one"),
-)
+def _differences() -> list[str]:
+    """What the docs say of xgrammar's tags."""
+    lines: list[str] = []
+    tables: list[tuple[str, Sequence[Difference | Respelling]]] = [
+        ("The tag allows also", [kind for kind in DIFFERENCES if kind.by == "tag"]),
+        ("The grammar here allows also", [kind for kind in DIFFERENCES if kind.by == "us"]),
+        ("Written differently", RESPELLINGS),
+    ]
+    for title, kinds in tables:
+        lines += ["", f"| {title} | families | why |", "|---|---|---|"]
+        for kind in kinds:
+            names = ", ".join(f"`{name}`" for name in kind.families)
+            lines.append(f"| {kind.what.replace('|', _BAR)} | {names} | {kind.why} |")
+    return lines
+
 
 _NOTES = (
     "## Rules that hold for all",
@@ -111,19 +100,11 @@ _NOTES = (
     "",
     "## Differences from xgrammar's built-in structural tags",
     "",
-    "xgrammar 0.2.9 has tags for 19 of these families, under names that are names or aliases here. They accept calls as",
-    "written here (`tests/contract/test_family_xgrammar.py`), but for two:",
-    "",
-    "- Harmony: ` <|constrain|>json` follows the recipient after a space, as gpt-oss writes it; the tag allows no space.",
-    "- Cohere, tagged form: lists and objects are generated as JSON in one value, so that items that must differ can be",
-    "  watched; the tag nests values of the types `list` and `dict`, which are read all the same.",
-    "",
-    "In the other direction the tags are wider. What they allow beyond the grammars here, the parser reads all the same",
-    "(same test), for a model that is not constrained may write it:",
-    "",
-    "| family | the tag also allows | why it is not generated here |",
-    "|---|---|---|",
-    *(f"| {' | '.join(row)} |" for row in _WIDER_TAGS),
+    "xgrammar 0.2.9 has tags for 19 of these families, under names that are names or aliases here. Below stands every kind of",
+    "difference in turns that must call tools, thinking switched off: `tests/contract/test_family_xgrammar.py` follows grammar",
+    "and tag side by side, compares all that each allows next, and fails on a difference that is not listed here, and on",
+    "one listed here that is no more. What a tag allows and a grammar does not, the parser reads all the same, for a model that",
+    "is not constrained may write it.",
 )
 
 
