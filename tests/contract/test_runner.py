@@ -304,6 +304,23 @@ def test_nothing_else_happens_while_a_pass_is_in_flight(runner):
         forward.discard()
 
 
+def test_work_beside_a_pass_gives_its_result_and_changes_no_logits(runner):
+    expected = logits(runner, batch_of((0, 0, PROMPT[:10])))
+    runner.truncate(0, 0)
+    forward = runner.launch(batch_of((0, 0, PROMPT[:10])))
+    assert forward.beside(lambda: "masks") == "masks"
+    (choice,) = forward.select([row_of(logprobs=500)]).choices
+    assert [Logits(choice.logprob.top, runner.info.capabilities.bit_identical)] == expected
+
+
+def test_what_work_beside_a_pass_raises_reaches_the_caller_and_the_pass_still_ends(runner):
+    forward = runner.launch(batch_of((0, 0, PROMPT[:10])))
+    with pytest.raises(ZeroDivisionError):
+        forward.beside(lambda: 1 // 0)
+    forward.discard()
+    logits(runner, batch_of((0, 10, PROMPT[10:12])))
+
+
 def test_a_context_can_be_filled_to_the_last_token(runner):
     ids = (PROMPT * 2)[:CONTEXT_TOKENS]
     logits(runner, batch_of((3, 0, ids)))

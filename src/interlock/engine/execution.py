@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence as Seq
+from functools import partial
 
 import msgspec
 
@@ -100,9 +101,11 @@ class Execution:
         if not len(batch.logits_at):
             forward.discard()
             return (), []
+        fill = partial(self._timed_rows, parts, sampled)
+        is_free = all(sequence.constraint is None for sequence, _ in sampled)
         try:
-            with self._stats.timed("mask_s"):
-                rows, sizes = self._rows(parts, sampled)
+            # Where there is nothing to fill, another thread costs more than it takes over.
+            rows, sizes = fill() if is_free else forward.beside(fill)
         except BaseException:
             forward.discard()  # no pass may outlive its step
             raise
@@ -113,6 +116,12 @@ class Execution:
         if choice.token_id < self._vocab_size:
             return choice
         return Choice(token_id=-1, error="sampling_failed")
+
+    def _timed_rows(
+        self, parts: Seq[_Part], sampled: Seq[tuple[Sequence, Draft]]
+    ) -> tuple[list[SamplingRow], list[int]]:
+        with self._stats.timed("mask_s"):
+            return self._rows(parts, sampled)
 
     def _rows(
         self, parts: Seq[_Part], sampled: Seq[tuple[Sequence, Draft]]

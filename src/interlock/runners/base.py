@@ -4,15 +4,15 @@ A runner knows slots, token ids, positions and masks; no grammar, no request, no
 launches a forward pass, fills the masks while it runs, then asks for the selection:
 
     forward = runner.launch(batch)
-    ...fill masks...
+    rows = forward.beside(fill_masks)
     selection = forward.select(rows)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from interlock.sampling.base import Choice, SamplingRow
 
 IntArray = NDArray[np.int32]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +89,11 @@ class ForwardError(Exception):
 class Forward(Protocol):
     """A forward pass in flight. ``select`` is called exactly once, or ``discard`` is."""
 
+    def beside(self, work: Callable[[], T]) -> T:
+        """What ``work`` gives, or raises, called while the pass runs; on any thread. At most once, before the end. That the pass
+        failed is told at the end."""
+        ...
+
     def select(self, rows: Sequence[SamplingRow]) -> Selection:
         """Wait for the pass, then choose a token for each row (``len(rows) == len(batch.logits_at)``).
         A row that cannot be sampled gives a ``Choice`` with ``error`` set and harms no other row.
@@ -100,8 +106,8 @@ class Forward(Protocol):
 
 
 class ModelRunner(Protocol):
-    """Owns weights and KV cache. Called from one thread only; ``launch`` returns at once and the pass runs
-    on the runner's own thread or device. At most one pass is in flight; no slot operation meanwhile."""
+    """Owns weights and KV cache. Called from one thread only. ``launch`` returns at once; the pass runs on the device, or in
+    the calls of its ``Forward``. At most one pass is in flight; no slot operation meanwhile."""
 
     @property
     def info(self) -> RunnerInfo: ...

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from interlock.runners.fake.logits import Logits, LogitsSource, Prefix, UniformL
 from interlock.runners.slots import Run, SlotTable
 from interlock.sampling.base import SamplingRow
 from interlock.sampling.select import select_rows
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,6 +166,9 @@ class FakeForward:
     _batch: StepBatch
     _runs: list[Run]
     _number: int
+
+    def beside(self, work: Callable[[], T]) -> T:
+        return work()
 
     def select(self, rows: Sequence[SamplingRow]) -> Selection:
         if len(rows) != len(self._batch.logits_at):

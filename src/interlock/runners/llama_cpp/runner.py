@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from interlock.runners.base import ForwardError, IntArray, RunnerInfo, Selection
 from interlock.runners.llama_cpp.batch import BatchBuffer
 from interlock.runners.llama_cpp.load import load_library
 from interlock.runners.llama_cpp.model import load_model
-from interlock.runners.pass_thread import PassThread
+from interlock.runners.side_thread import SideThread
 from interlock.runners.slots import Run, SlotTable
 from interlock.sampling.base import SamplingRow
 from interlock.sampling.candidates import Logits
 from interlock.sampling.select import select_rows
+
+T = TypeVar("T")
 
 # llama_memory_seq_rm and seq_cp: a negative bound is open
 _FROM_START, _TO_END = -1, -1
@@ -58,8 +61,9 @@ class LlamaCppRunner:
         )
         self._buffer = BatchBuffer(config.max_batch_tokens, library.structs)
         self._decode = partial(self._native.llama_decode, self._loaded.context, self._buffer.struct)
-        self._thread: PassThread[int] = PassThread("llama-decode")
+        self._side = SideThread("beside-llama")
         self._in_flight = False
+        self._status: int | None = None  # of the pass in flight, once it was computed
         self._closed = False
         if self._info.capabilities.bit_identical and not self._is_alone_as_in_company():
             capabilities = replace(self._info.capabilities, bit_identical=False)
@@ -74,8 +78,8 @@ class LlamaCppRunner:
         runs = self._table.check(batch)
         rows = self._buffer.fill(batch)
         self._in_flight = True
+        self._status = None
         self._messages.clear()
-        self._thread.start(self._decode)
         self._table.advance(runs)
         return LlamaCppForward(self, runs, rows)
 
@@ -101,14 +105,17 @@ class LlamaCppRunner:
         if self._closed:
             return
         self._closed = True
-        self._thread.stop()
         self._loaded.close()
 
+    def beside(self, work: Callable[[], T]) -> T:
+        """Compute the pass in flight, with ``work`` beside it; called by its ``Forward``."""
+        return self._side.run(work, self._compute)
+
     def finish(self, runs: list[Run]) -> None:
-        """Wait for the pass in flight; called by its ``Forward``."""
+        """The end of the pass in flight; called by its ``Forward``."""
         if not self._in_flight:
             raise ValueError("select or discard was called twice")
-        status = self._thread.wait()
+        status = self._compute()
         self._in_flight = False
         if status != 0:
             for run in runs:
@@ -123,6 +130,11 @@ class LlamaCppRunner:
             raise ForwardError(f"no logits for token {index} of the batch: {self._messages.last()}")
         row: Logits = np.ctypeslib.as_array(pointer, shape=(self._info.num_logits,))
         return row
+
+    def _compute(self) -> int:
+        if self._status is None:
+            self._status = self._decode()
+        return self._status
 
     def _is_alone_as_in_company(self) -> bool:
         """Whether a token computed alone gives the same logits as beside another one. For some types of weights (F16)
@@ -151,7 +163,7 @@ class LlamaCppRunner:
 
 
 class LlamaCppForward:
-    """A pass on the decode thread."""
+    """A pass, computed beside other work or when its end is asked for, on the thread that asks."""
 
     __slots__ = ("_rows", "_runner", "runs")
 
@@ -159,6 +171,9 @@ class LlamaCppForward:
         self._runner = runner
         self.runs = runs
         self._rows = rows
+
+    def beside(self, work: Callable[[], T]) -> T:
+        return self._runner.beside(work)
 
     def select(self, rows: Sequence[SamplingRow]) -> Selection:
         if len(rows) != len(self._rows):

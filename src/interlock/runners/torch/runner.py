@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from interlock.runners.torch.selector import Selector, chooses_well
 from interlock.runners.torch.submission import passes_for
 from interlock.sampling.base import SamplingRow
 
+T = TypeVar("T")
 _DEVICE_LOST: tuple[type[BaseException], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
 _CAPABILITIES = RunnerCapabilities(partial_rollback=True, prefix_copy=True, fused_selection=True)
 
@@ -103,9 +105,11 @@ class TorchRunner:
         self._cache.copy(source, target, num_tokens)
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._passes.stop()
+        self._closed = True
+
+    def beside(self, work: Callable[[], T]) -> T:
+        """``work`` while the pass runs; called by its ``Forward``."""
+        return self._passes.beside(work)
 
     def select(self, runs: list[Run], rows: Sequence[SamplingRow]) -> Selection:
         """The end of a pass whose logits are wanted; called by its ``Forward``."""
@@ -183,6 +187,9 @@ class TorchForward:
         self._runner = runner
         self._runs = runs
         self._num_rows = num_rows
+
+    def beside(self, work: Callable[[], T]) -> T:
+        return self._runner.beside(work)
 
     def select(self, rows: Sequence[SamplingRow]) -> Selection:
         if len(rows) != self._num_rows:
