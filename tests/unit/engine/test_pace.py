@@ -1,4 +1,4 @@
-"""Prompts beside running streams are computed in pieces of about a tenth of a second."""
+"""Prompts beside running streams are computed in pieces of about a fifth of a second."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from interlock.engine.pace import PrefillPace
     ("passes", "expected"),
     [
         ([], 512),
-        ([(512, 1.0)], 51),
+        ([(512, 1.0)], 102),
         ([(512, 0.01)], 512),
         ([(512, 100.0)], 8),
-        ([(4, 100.0), (512, 1.0)], 51),
-        ([(100, 1.0), (300, 1.0)], 20),
+        ([(4, 100.0), (512, 1.0)], 102),
+        ([(100, 1.0), (300, 1.0)], 40),
     ],
     ids=["unknown", "measured", "fast machine", "slow machine", "a decode says nothing", "follows changes"],
 )
