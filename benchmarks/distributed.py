@@ -83,7 +83,9 @@ async def _answer(client: httpx.AsyncClient, url: str, schema: dict[str, Any], s
 async def in_front(urls: dict[str, str], arguments: argparse.Namespace) -> dict[str, Any]:
     held = await validity(urls["ours"], arguments.seeds)
     print(f"validity of ours: {held}", flush=True)
-    speed = await measure(urls, arguments) if arguments.rounds else {}
+    # ignore_eos is refused in front of vLLM
+    endless = {"min_tokens": arguments.tokens}
+    speed = await measure(urls, arguments, endless) if arguments.rounds else {}
     return {"validity_ours": held, "by_concurrency": speed}
 
 

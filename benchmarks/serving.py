@@ -32,13 +32,18 @@ SCHEMA: dict[str, Any] = {
     },
 }
 
+IGNORE_EOS = {"ignore_eos": True}
 
-def bodies(count: int, tokens: int, *, constrained: bool, burst_: str) -> list[dict[str, Any]]:
-    """``count`` requests with prompts of their own, so that no prefix cache helps either server."""
+
+def bodies(
+    count: int, tokens: int, *, constrained: bool, burst_: str, endless: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """``count`` requests with prompts of their own, so that no prefix cache helps either server. endless: what keeps a free one
+    from ending."""
     extra: dict[str, Any] = (
         {"response_format": {"type": "json_schema", "json_schema": {"name": "staff", "schema": SCHEMA}}}
         if constrained
-        else {"ignore_eos": True}
+        else endless
     )
     return [
         {
@@ -52,8 +57,10 @@ def bodies(count: int, tokens: int, *, constrained: bool, burst_: str) -> list[d
     ]
 
 
-async def measure(urls: dict[str, str], arguments: argparse.Namespace) -> dict[str, Any]:
-    """All rounds at all concurrencies."""
+async def measure(
+    urls: dict[str, str], arguments: argparse.Namespace, endless: dict[str, Any] = IGNORE_EOS
+) -> dict[str, Any]:
+    """All rounds at all concurrencies. endless: see ``bodies``."""
     results: dict[str, Any] = {}
     for concurrency in arguments.concurrency:
         rounds: list[dict[str, Load]] = []
@@ -66,6 +73,7 @@ async def measure(urls: dict[str, str], arguments: argparse.Namespace) -> dict[s
                         arguments.tokens,
                         constrained=kind == "constrained",
                         burst_=f"{concurrency}.{number} {kind}",
+                        endless=endless,
                     ),
                 )
                 for name, url in urls.items()
