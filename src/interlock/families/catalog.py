@@ -54,6 +54,7 @@ from interlock.families import (
     seed_oss,
     solar,
     step3,
+    toolace,
     xlam,
 )
 from interlock.families.base import ModelFamily
@@ -109,6 +110,7 @@ FAMILIES: tuple[ModelFamily, ...] = (
     phi4_mini.FAMILY,
     solar.FAMILY,
     step3.FAMILY,
+    toolace.FAMILY,
     xlam.FAMILY,
     generic.FAMILY,
 )
