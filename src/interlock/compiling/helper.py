@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import resource
 import signal
 import sys
@@ -35,6 +36,10 @@ _RECURSION_LIMIT = 5_000  # schemas are bounded in depth; the walkers take sever
 # A full collection takes longer than most jobs, but what old caches dropped in cycles is only found by one.
 _JOBS_PER_COLLECTION = 500
 
+# A third of what a thread of the model gets where they share a core: streams keep their pace, and a schema still compiles
+# beside a model that takes all cores.
+_NICENESS = 5
+
 _WARM_UP = ConstraintSpec(root=JsonValue('{"type": "object"}'))  # the first compile loads much code
 
 
@@ -49,6 +54,7 @@ def main() -> None:
     trial = Trial(setup.special_tokens, setup.documents, guards=setup.guards)
     trial.run(_WARM_UP)
     _limit_memory(setup.memory_bytes)
+    os.nice(_NICENESS)
     gc.disable()  # a full collection walks all that earlier jobs left in caches: longer than most jobs
     gc.freeze()
     write(answers, Ready())

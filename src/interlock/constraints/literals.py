@@ -8,9 +8,14 @@ from collections.abc import Iterable
 
 from interlock.errors import InterlockError
 
+MAX_LITERAL_CHARS = 16 * 1024
+"""Of one fixed text. The grammar engine takes 2 us for each character, all of them in the step in which the text begins."""
+
 
 def quote(text: str) -> str:
-    """A Lark string literal. Raises ``InterlockError`` for text that UTF-8 cannot express."""
+    """A Lark string literal. Raises ``InterlockError`` for text that UTF-8 cannot express, or that is too long."""
+    if len(text) > MAX_LITERAL_CHARS:
+        raise InterlockError("constraint_too_complex", too_long(text))
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -18,6 +23,11 @@ def quote(text: str) -> str:
             "invalid_value", f"{text!r} contains a lone surrogate, which no token can spell"
         ) from None
     return json.dumps(text, ensure_ascii=False)
+
+
+def too_long(text: str) -> str:
+    """Why a fixed text of more than ``MAX_LITERAL_CHARS`` is refused."""
+    return f"a fixed text has {len(text)} characters; at most {MAX_LITERAL_CHARS} are supported"
 
 
 def regex_literal(pattern: str) -> str:

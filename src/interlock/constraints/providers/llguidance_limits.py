@@ -13,6 +13,9 @@ _MAX_LEXER_STATES = 50_000
 _STEP_LEXER_FUEL = 1_000_000
 _INITIAL_LEXER_FUEL = 4_000_000
 
+MAX_FORCED_BYTES = 64 * 1024
+"""Of text that a grammar forces at its start: 2 us a byte for the first mask, and each sequence copies what was found."""
+
 
 def parser_limits() -> llguidance.LLParserLimits:
     """What one grammar may cost to compile and to step."""

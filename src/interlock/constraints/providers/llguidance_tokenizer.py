@@ -11,6 +11,8 @@ from interlock.core.tokenizer import Tokenizer
 
 _MAX_ENCODED = 4_096
 _MAX_ENCODED_CHARS = 512
+_UNSETTLED = 8
+"""Tokens at the end of a text that was cut: what follows may spell them otherwise."""
 
 
 def native_tokenizer(tokenizer: Tokenizer) -> llguidance.LLTokenizer:
@@ -36,7 +38,9 @@ class _Wrapper:
         self._encode = functools.lru_cache(_MAX_ENCODED)(lambda text: tuple(tokenizer.encode_text(text)))
 
     def __call__(self, text: str) -> list[int]:
-        """Tokens of forced text, so that they are the canonical ones."""
-        if len(text) > _MAX_ENCODED_CHARS:
-            return list(self._encode.__wrapped__(text))
-        return list(self._encode(text))
+        """Tokens of forced text, so that they are the canonical ones: of a long one the first. It is asked again behind each
+        of them, so all of a long text each time would be the square of its length, with the GIL held."""
+        if len(text) <= _MAX_ENCODED_CHARS:
+            return list(self._encode(text))
+        tokens = self._encode(text[:_MAX_ENCODED_CHARS])
+        return list(tokens[: max(1, len(tokens) - _UNSETTLED)])

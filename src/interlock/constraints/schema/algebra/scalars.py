@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 from typing import Any
 
+from interlock.constraints.literals import MAX_LITERAL_CHARS, too_long
 from interlock.constraints.schema.algebra.data import scalar_points
 from interlock.constraints.schema.dialects import Dialect
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Graph, Schema, Value
@@ -206,6 +207,7 @@ class ScalarAlgebra:
         for name in ("const", "enum"):
             if schema.has(name):
                 values = [schema.value["const"]] if name == "const" else schema.value["enum"]
+                _check_lengths(values, name, schema.pointer)
                 out = both(out, _listed(values))
         if out.numbers and not schema.meant.keys().isdisjoint(_NUMBER_KEYWORDS):
             numbers = sets.intersect(out.numbers, _number_keywords(schema))
@@ -257,6 +259,14 @@ def pattern_language(pattern: str, pointer: str, keyword: str) -> Lang:
             pointer=pointer,
         )
     return found
+
+
+def _check_lengths(values: list[Any], keyword: str, pointer: str) -> None:
+    for value in values:
+        if isinstance(value, str) and len(value) > MAX_LITERAL_CHARS:
+            raise RefusedError(
+                too_long(value), keyword=keyword, pointer=f"{pointer}/{keyword}", too_complex=True
+            )
 
 
 def _listed(values: list[Any]) -> Scalars:
