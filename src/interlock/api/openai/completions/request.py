@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from interlock.api.fields import ignored, ignored_header, refuse_unsupported
 from interlock.api.json_body import decode_object
+from interlock.api.openai.completions.prompt_only import NUM_COMPUTED
 from interlock.api.openai.completions.wire import KEPT_AS_TEXT, REFUSED, WireCompletionsRequest
 from interlock.api.openai.generation import read_include_usage, read_num_answers
 from interlock.api.openai.output_format import read_output_format, read_policy
@@ -29,12 +30,14 @@ Prompt = str | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompletionsCall:
-    """requests: in the order of the answer's choices, ``n`` for each prompt. ignored: value of the response header."""
+    """requests: in the order of the answer's choices, ``n`` for each prompt. is_prompt_only: see ``prompt_only``.
+    ignored: value of the response header."""
 
     id: str
     requests: tuple[GenerateRequest, ...]
     n: int
     echo: bool
+    is_prompt_only: bool
     prompt_logprobs: bool
     stream: bool
     include_usage: bool
@@ -58,6 +61,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
     refuse_unsupported(data, REFUSED)
     wire = validated(WireCompletionsRequest, data)
     prompts = read_prompts(wire.prompt)
+    is_prompt_only = bool(wire.echo) and wire.max_tokens == 0
     n = read_num_answers(wire, MAX_ANSWERS // len(prompts))
     request = GenerateRequest(
         request_id=request_id,
@@ -67,7 +71,7 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         reports=read_reports(wire.interlock, has_trace=True),
         sampling=read_sampling(wire, wire.logprobs, wire.interlock, _prompt_logprobs(wire)),
         text=read_text_options(wire),
-        max_tokens=DEFAULT_MAX_TOKENS if wire.max_tokens is None else wire.max_tokens,
+        max_tokens=NUM_COMPUTED if is_prompt_only else _max_tokens(wire),
         stop=read_stop(wire.stop),
         priority=wire.priority or 0,
         timeout_s=wire.timeout,
@@ -82,11 +86,16 @@ def read_completions_call(body: bytes, *, request_id: str, max_nesting: int) -> 
         requests=tuple(requests),
         n=n,
         echo=bool(wire.echo),
+        is_prompt_only=is_prompt_only,
         prompt_logprobs=wire.prompt_logprobs is not None,
         stream=bool(wire.stream),
         include_usage=read_include_usage(wire),
         ignored=ignored_header(ignored(wire, REFUSED)),
     )
+
+
+def _max_tokens(wire: WireCompletionsRequest) -> int:
+    return DEFAULT_MAX_TOKENS if wire.max_tokens is None else wire.max_tokens
 
 
 def read_prompts(prompt: str | Sequence[str] | Sequence[int] | Sequence[Sequence[int]]) -> list[Prompt]:

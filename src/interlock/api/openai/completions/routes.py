@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,11 +12,13 @@ from starlette.responses import Response
 
 from interlock.api.context import ApiContext
 from interlock.api.endpoint import Endpoint
+from interlock.api.openai.completions.prompt_only import prompt_only
 from interlock.api.openai.completions.request import CompletionsCall, read_completions_call
 from interlock.api.openai.completions.response import complete
 from interlock.api.openai.completions.stream import stream_chunks
 from interlock.api.openai.head import Head
 from interlock.api.running import RunningRequest
+from interlock.core.events import Event
 
 
 def router(context: ApiContext) -> APIRouter:
@@ -24,7 +26,7 @@ def router(context: ApiContext) -> APIRouter:
 
     async def whole(running: RunningRequest, call: CompletionsCall) -> dict[str, Any]:
         return await complete(
-            running.indexed(),
+            _events(running, call),
             generation=running.generation,
             head=_head(call),
             call=call,
@@ -33,7 +35,7 @@ def router(context: ApiContext) -> APIRouter:
 
     def streamed(running: RunningRequest, call: CompletionsCall) -> AsyncGenerator[bytes, None]:
         return stream_chunks(
-            running.indexed(),
+            _events(running, call),
             generation=running.generation,
             head=_head(call),
             call=call,
@@ -49,6 +51,10 @@ def router(context: ApiContext) -> APIRouter:
         return await endpoint.answer(request, context)
 
     return routes
+
+
+def _events(running: RunningRequest, call: CompletionsCall) -> AsyncIterator[tuple[int, Event]]:
+    return prompt_only(running.indexed()) if call.is_prompt_only else running.indexed()
 
 
 def _read(body: bytes, max_nesting: int) -> CompletionsCall:

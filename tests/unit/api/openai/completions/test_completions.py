@@ -115,6 +115,31 @@ async def test_an_echo_has_the_scores_of_the_prompt_too(api, post) -> None:
     assert "prompt_logprobs" not in choice
 
 
+async def test_no_tokens_and_an_echo_are_the_prompt_alone(api, post) -> None:
+    api.service.answer = lambda _: SCORED
+    body = (await post(echo=True, logprobs=1, max_tokens=0)).json()
+    (choice,) = body["choices"]
+    assert (choice["text"], choice["finish_reason"]) == ("Hi", "length")
+    assert choice["logprobs"] == {key: values[:2] for key, values in ECHOED.items()}
+    assert body["usage"]["completion_tokens"] == 0
+    assert body["usage"]["total_tokens"] == body["usage"]["prompt_tokens"] == USAGE.prompt_tokens
+
+
+async def test_a_stream_of_no_tokens_and_an_echo_is_the_prompt_alone(api, post) -> None:
+    api.service.answer = lambda _: SCORED
+    response = await post(echo=True, logprobs=1, max_tokens=0, stream=True)
+    choices = [
+        json.loads(event.removeprefix("data: "))["choices"][0] for event in response.text.split("\n\n")[:-2]
+    ]
+    assert [(choice["text"], choice["finish_reason"]) for choice in choices] == [("Hi", None), ("", "length")]
+
+
+@pytest.mark.parametrize(("echo", "expected"), [(False, 0), (True, 1)])
+async def test_no_tokens_without_an_echo_are_left_to_resolving(api, post, echo: bool, expected: int) -> None:
+    await post(echo=echo, max_tokens=0)
+    assert api.service.requests[-1].max_tokens == expected
+
+
 async def test_a_streamed_echo_comes_with_its_scores(api, post) -> None:
     api.service.answer = lambda _: SCORED
     response = await post(echo=True, logprobs=1, stream=True)
