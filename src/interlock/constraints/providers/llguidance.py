@@ -29,7 +29,8 @@ from interlock.constraints.providers.llguidance_errors import (
     is_spent,
     message_of,
 )
-from interlock.constraints.providers.llguidance_limits import MAX_FORCED_BYTES, parser_limits
+from interlock.constraints.providers.llguidance_forced import check_forced
+from interlock.constraints.providers.llguidance_limits import parser_limits
 from interlock.constraints.providers.llguidance_tokenizer import native_tokenizer
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
@@ -80,7 +81,7 @@ class LLGuidanceProvider:
             check_compile(native)
             if not any(mask):
                 raise InterlockError("invalid_grammar", "the grammar matches nothing")
-            _check_forced(native, mask)
+            check_forced(native, mask)
         except InterlockError:
             raise
         except BaseException as exc:
@@ -88,20 +89,6 @@ class LLGuidanceProvider:
                 raise
             raise compile_error(message_of(exc)) from None
         return native
-
-
-def _check_forced(native: Any, mask: bytes) -> None:
-    """A grammar that forces text without an end fails only when its first token is accepted."""
-    num_forced = len(native.compute_ff_bytes())
-    if num_forced > MAX_FORCED_BYTES:
-        raise InterlockError(
-            "constraint_too_complex",
-            f"the constraint begins with {num_forced} bytes of fixed text; at most {MAX_FORCED_BYTES} are supported",
-        )
-    first = np.flatnonzero(np.unpackbits(np.frombuffer(mask, np.uint8), bitorder="little"))[0]
-    probe = native.deep_copy()
-    if num_forced and not probe.consume_token(int(first)):
-        raise InterlockError("invalid_grammar", "the grammar forces text that never ends")
 
 
 class LLGuidanceGrammar:

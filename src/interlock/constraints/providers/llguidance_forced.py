@@ -1,0 +1,25 @@
+"""Text that a grammar leaves no choice about at its start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from interlock.constraints.providers.llguidance_limits import MAX_FORCED_BYTES
+from interlock.errors import InterlockError
+
+
+def check_forced(native: Any, mask: bytes) -> None:
+    """Refuse a grammar that forces too much text at its start, or text without an end, which fails only when its first token
+    is accepted. native: a matcher at the start. mask: its first. Raises ``InterlockError``."""
+    num_forced = len(native.compute_ff_bytes())
+    if num_forced > MAX_FORCED_BYTES:
+        raise InterlockError(
+            "constraint_too_complex",
+            f"the constraint begins with {num_forced} bytes of fixed text; at most {MAX_FORCED_BYTES} are supported",
+        )
+    first = np.flatnonzero(np.unpackbits(np.frombuffer(mask, np.uint8), bitorder="little"))[0]
+    probe = native.deep_copy()
+    if num_forced and not probe.consume_token(int(first)):
+        raise InterlockError("invalid_grammar", "the grammar forces text that never ends")
