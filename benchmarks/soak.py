@@ -43,6 +43,7 @@ CONFIG = EngineConfig(
     mask_threads=1,
     max_waiting=64,
     max_kv_tokens=1200,
+    prompt_cache_bytes=200_000,
     fairness_tokens=16,
     speculative=SpeculativeConfig(methods=("skeleton", "ngram"), num_speculative_tokens=4, adaptive=False),
 )

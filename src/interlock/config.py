@@ -86,6 +86,8 @@ class EngineConfig:
     max_waiting: requests that may wait for a slot.
     max_kv_tokens: most tokens that all requests together hold in the cache, 0 for what the slots hold.
     prefix_cache: keep what finished requests leave in their slots for requests that begin alike.
+    prompt_cache_bytes: memory for what is saved of slots before they are used for something else, 0 for none; in a ``ServerConfig``
+        of all models together.
     fairness_tokens: after this many tokens a request gives its slot to one that waits, and queues again;
         0 lets every request run to its end.
     max_worker_deaths: a request that was in flight in this many deaths of a worker is not resumed again: it may
@@ -102,6 +104,7 @@ class EngineConfig:
     max_waiting: int = 256
     max_kv_tokens: int = 0
     prefix_cache: bool = True
+    prompt_cache_bytes: int = 0
     fairness_tokens: int = 512
     max_worker_deaths: int = 2
     worker_hang_s: float = 300.0

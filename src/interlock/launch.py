@@ -50,7 +50,13 @@ def compose(config: ServerConfig) -> tuple[FastAPI, ModelRegistry]:
     names = [(config.served_name, config.engine.model), *config.more_models]
     llama_cpp = replace(config.engine.llama_cpp, sharers=len(names))
     torch = replace(config.engine.torch, sharers=len(names))
-    config = replace(config, engine=replace(config.engine, llama_cpp=llama_cpp, torch=torch))
+    engine = replace(
+        config.engine,
+        llama_cpp=llama_cpp,
+        torch=torch,
+        prompt_cache_bytes=config.engine.prompt_cache_bytes // len(names),
+    )
+    config = replace(config, engine=engine)
     models = ModelRegistry([_model(name, path, config, metrics, store) for name, path in names])
     app = build_app(
         models,

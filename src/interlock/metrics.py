@@ -19,11 +19,16 @@ _GAUGES = {
     "num_running": ("running_requests", "Requests in a slot"),
     "num_slots": ("slots", "Sequences that can run at once; 0 while there is no worker"),
     "grammar_cache_bytes": ("grammar_cache_bytes", "Size of the cached grammars"),
+    "prompt_cache_bytes": ("prompt_cache_bytes", "Size of the saved states"),
 }
 _COUNTERS = {
     "num_steps": ("steps", "Forward passes"),
     "num_prompt_tokens": ("prompt_tokens", "Prompt tokens that were prefilled"),
     "num_cached_tokens": ("cached_tokens", "Prompt tokens that were not prefilled again"),
+    "num_restored_tokens": ("restored_tokens", "Tokens that came back from saved states"),
+    "num_states_saved": ("saved_states", "States of slots that were saved"),
+    "num_states_restored": ("restored_states", "Saved states that a request began with"),
+    "num_states_evicted": ("evicted_states", "Saved states that gave way to others"),
     "num_generated_tokens": ("generated_tokens", "Tokens chosen"),
     "num_forced_tokens": ("forced_tokens", "Tokens that the grammar left no choice about"),
     "num_draft_tokens": ("draft_tokens", "Tokens guessed and verified"),

@@ -205,6 +205,36 @@ def test_a_copied_prefix_goes_on_like_its_source(runner, length):
     assert untouched == logits(runner, batch_of((3, 0, [*PROMPT[:40], 7])))
 
 
+@pytest.mark.parametrize("length", [1, 25, 40])
+def test_a_restored_state_goes_on_like_the_slot_that_was_saved(runner, length):
+    logits(runner, batch_of((2, 0, PROMPT[:40]), (0, 0, PROMPT[90:130])))
+    num_bytes = runner.state_bytes(2)
+    state = runner.save_state(2)
+    assert (state.num_tokens, state.num_bytes) == (40, num_bytes)
+    runner.truncate(2, 0)
+    logits(runner, batch_of((2, 0, PROMPT[60:90])))
+    for slot in (2, 0):  # one state, two slots; neither was empty
+        assert runner.restore_state(slot, state, length)
+    restored = logits(runner, batch_of((0, length, PROMPT[60:70]), (2, length, PROMPT[60:70])))
+    assert restored == logits(runner, batch_of((1, 0, PROMPT[:length] + PROMPT[60:70]))) * 2
+
+
+def test_a_copy_and_a_restored_state_do_not_meet(runner):
+    """A copy is there at once: what is done to its source or to itself before the next pass does not change it."""
+    logits(runner, batch_of((0, 0, PROMPT[:20]), (1, 0, PROMPT[20:50])))
+    other = runner.save_state(1)
+    runner.copy_prefix(0, 2, 20)
+    copied = runner.save_state(2)
+    assert runner.restore_state(0, other, 30)
+    assert runner.restore_state(3, copied, 20)
+    found = logits(runner, batch_of((0, 30, [7]), (2, 20, [7]), (3, 20, [7])))
+    runner.truncate(1, 0)
+    (expected,) = logits(runner, batch_of((1, 0, [*PROMPT[:20], 7])))
+    runner.truncate(1, 0)
+    (expected_other,) = logits(runner, batch_of((1, 0, [*PROMPT[20:50], 7])))
+    assert found == [expected_other, expected, expected]
+
+
 def test_selection_honours_masks_per_row(runner):
     masks = allocate(2, VOCAB_SIZE)
     set_only(masks[0], [17])
@@ -281,6 +311,9 @@ BAD_CALLS = {
     "copy more than there is": lambda runner: runner.copy_prefix(0, 1, 11),
     "copy onto itself": lambda runner: runner.copy_prefix(0, 0, 5),
     "copy to no such slot": lambda runner: runner.copy_prefix(0, 4, 5),
+    "save no such slot": lambda runner: runner.save_state(4),
+    "restore to no such slot": lambda runner: runner.restore_state(4, runner.save_state(0), 5),
+    "restore more than there is": lambda runner: runner.restore_state(1, runner.save_state(0), 11),
 }
 
 

@@ -119,3 +119,36 @@ def test_a_copied_prefix_gives_the_same_text(model: Model):
         said[prefix_cache] = list(outputs.values())
         assert core.stats().num_cached_tokens >= (len(ids) if prefix_cache else 0)
     assert said[True] == said[False]
+
+
+def test_prompts_that_come_again_are_restored_and_give_the_same_text(model: Model):
+    """Five prompts take turns on two slots, each twice; one of them goes on where its answer ended."""
+    prompts = [tuple(model.tokenizer.encode(f"<|im_start|>user\n{i} {SYSTEM}<|im_end|>\n")) for i in range(5)]
+    said: dict[bool, list[list[int]]] = {}
+    for is_saved in (False, True):
+        config = EngineConfig(
+            model=Path("none"), mask_threads=1, prefix_cache=is_saved, prompt_cache_bytes=is_saved << 28
+        )
+        core = EngineCore(model.runner, model.compiler, model.tokenizer.vocabulary, config)
+        outputs: dict[str, list[int]] = {}
+        for i, ids in enumerate(prompts * 2):
+            if i == 9:
+                ids = (*ids, *outputs["4"], *prompts[0][:20])
+            core.submit(
+                EngineRequest(
+                    request_id=str(i),
+                    prompt_ids=ids,
+                    sampling=SamplingParams(temperature=0.7, seed=i % 5),
+                    max_tokens=6,
+                    constraint=CALL if i % 2 else None,
+                )
+            )
+            outputs[str(i)] = []
+            while not core.is_empty:
+                for output in core.step():
+                    outputs[output.request_id] += output.token_ids
+        said[is_saved] = list(outputs.values())
+        core.check()
+    assert said[True] == said[False]
+    assert core.stats().num_states_restored >= 3
+    assert core.stats().num_prompt_tokens <= sum(map(len, prompts)) + 5 + 30

@@ -1,5 +1,5 @@
 """The same tokens whatever the engine does to serve them: every way of guessing ahead, with company and alone, preempted or
-not, with and without a prefix cache, in chunks of any size.
+not, with and without a prefix cache and states saved in the host's memory, in chunks of any size.
 
 The default run covers each pair of choices; ``--full-product`` runs all of them.
 """
@@ -89,17 +89,19 @@ DRAFTING: dict[str, tuple[SpeculativeMethod, ...]] = {
 @dataclass(frozen=True)
 class Case:
     """kind: who runs alone; ``None`` for all kinds together. every: it loses its slot after each
-    so many of its outputs, 0 for never."""
+    so many of its outputs, 0 for never. saved: bytes of states that may be saved."""
 
     kind: str | None
     drafting: str
     every: int
     prefix_cache: bool
+    saved: int
     budget: int
     sampling: str
 
     def __str__(self) -> str:
         cache = "cache" if self.prefix_cache else "no cache"
+        cache += f"-{self.saved}"
         return f"{self.kind or 'together'}-{self.drafting}-{self.every}-{cache}-{self.budget}-{self.sampling}"
 
 
@@ -108,6 +110,7 @@ CHOICES: tuple[Sequence[Any], ...] = (
     tuple(DRAFTING),
     (0, 1, 2, 5),
     (True, False),
+    (0, 10_000, 1 << 20),
     (9, 32, 512),
     tuple(SAMPLINGS),
 )
@@ -193,6 +196,7 @@ def run(compiler: GrammarCompiler, case: Case) -> dict[str, Any]:
         model=Path("none"),
         mask_threads=1,
         prefix_cache=case.prefix_cache,
+        prompt_cache_bytes=case.saved,
         forced_tokens=case.drafting != "off",
         speculative=speculative if methods else None,
     )
@@ -229,7 +233,7 @@ def run(compiler: GrammarCompiler, case: Case) -> dict[str, Any]:
 def expected(compiler: GrammarCompiler) -> dict[str, dict[str, Any]]:
     """One at a time, one token at a time."""
     return {
-        sampling: {kind: run(compiler, Case(kind, "off", 0, False, 512, sampling))[kind] for kind in KINDS}
+        sampling: {kind: run(compiler, Case(kind, "off", 0, False, 0, 512, sampling))[kind] for kind in KINDS}
         for sampling in SAMPLINGS
     }
 

@@ -185,6 +185,27 @@ def test_preempted_with_drafts_in_flight(
     assert core.stats().num_draft_tokens > 0 or "ngram" not in methods
 
 
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize(("slots", "saved"), [(1, 30_000), (2, 1 << 20), (3, 10_000)])
+def test_preempted_and_restored_from_the_hosts_memory(compiler, expected, every: int, slots: int, saved: int):
+    def disturb(core: EngineCore, step: int) -> None:
+        for i, request in enumerate(requests()):
+            if (step + i) % every == 0:
+                core.preempt(request.request_id)
+
+    speculative = SpeculativeConfig(methods=("ngram",), num_speculative_tokens=7, adaptive=False)
+    outputs, core = run(
+        compiler,
+        disturb=disturb,
+        slots=slots,
+        fairness_tokens=4,
+        prompt_cache_bytes=saved,
+        speculative=speculative,
+    )
+    assert told(outputs) == expected
+    assert core.stats().num_states_restored > 0 or saved == 10_000  # room for one or two
+
+
 @pytest.mark.parametrize("fairness_tokens", [1, 4])
 @pytest.mark.parametrize("capabilities", [None, RunnerCapabilities()])
 @pytest.mark.parametrize("slots", [1, 2, 5])

@@ -12,6 +12,7 @@ import click
 
 from interlock import env
 from interlock.cli.document import DocumentType
+from interlock.cli.memory import prompt_cache_bytes
 from interlock.cli.shared import EXISTING_FILE, FILE, THREADS
 from interlock.cli.speculative import SpeculativeType
 from interlock.config import (
@@ -138,6 +139,16 @@ ENGINE = (
         default=True,
         show_default=True,
         help="Reuse what an earlier request computed.",
+    ),
+    click.option(
+        "--prompt-cache-ram",
+        "prompt_cache_bytes",
+        default=None,
+        metavar="MIB",
+        type=click.IntRange(0),
+        callback=prompt_cache_bytes,
+        help="Memory of all models together for prompts that no slot holds any more; 0: none"
+        " [default: an eighth of the machine's, at most 8192].",
     ),
     click.option(
         "--fairness-tokens",

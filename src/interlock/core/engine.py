@@ -121,7 +121,9 @@ class EngineOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class EngineStats:
     """A snapshot for /metrics and the admin page; counters since the worker started.
 
-    num_cached_tokens: prompt tokens that were not prefilled again. num_forced_tokens: generated without a choice, since
+    num_cached_tokens: prompt tokens that were not prefilled again. num_restored_tokens: prompt and output that came back
+        from memory of the host. num_states_saved, num_states_restored, num_states_evicted, prompt_cache_bytes: of what is
+        kept there. num_forced_tokens: generated without a choice, since
         the grammar leaves none. num_draft_tokens, num_accepted_tokens: guessed, and guessed right. num_vetoed_tokens: taken out of masks
         by guards. num_preempted: times that a request lost its
         slot. num_resumed: requests that went on after the death of a worker.
@@ -134,6 +136,11 @@ class EngineStats:
     num_steps: int = 0
     num_prompt_tokens: int = 0
     num_cached_tokens: int = 0
+    num_restored_tokens: int = 0
+    num_states_saved: int = 0
+    num_states_restored: int = 0
+    num_states_evicted: int = 0
+    prompt_cache_bytes: int = 0
     num_generated_tokens: int = 0
     num_forced_tokens: int = 0
     num_draft_tokens: int = 0

@@ -22,6 +22,7 @@ from interlock.engine.execution import Block, Execution
 from interlock.engine.forced_room import within_room
 from interlock.engine.kv_cache_manager import KVCacheManager
 from interlock.engine.outbox import Outbox
+from interlock.engine.prompt_cache import PromptCache
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.request_meter import RequestMeter
 from interlock.engine.resume import resumed_constraint
@@ -72,6 +73,7 @@ class EngineCore:
         self._next_deadline = math.inf
         self._num_arrivals = 0
         self._stats = StepStats()
+        self._saved = PromptCache(config.prompt_cache_bytes)
         self._execution = Execution(
             runner,
             vocabulary.size,
@@ -181,6 +183,7 @@ class EngineCore:
         return self._stats.snapshot(
             self._sequences.values(),
             self._compiler.stats(),
+            self._saved,
             num_waiting=self._scheduler.num_waiting,
             num_running=self._scheduler.num_running,
             num_slots=self._runner.info.num_slots,
@@ -193,9 +196,13 @@ class EngineCore:
 
     def _start_afresh(self) -> None:
         self._quarantine = Quarantine()
+        self._saved.clear()
         self._scheduler = Scheduler(
             KVCacheManager(
-                self._runner, max_tokens=self._config.max_kv_tokens, prefix_cache=self._config.prefix_cache
+                self._runner,
+                max_tokens=self._config.max_kv_tokens,
+                prefix_cache=self._config.prefix_cache,
+                saved=self._saved,
             ),
             max_batch_tokens=self._runner.info.max_batch_tokens,
             max_waiting=self._config.max_waiting,

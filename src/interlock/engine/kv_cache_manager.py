@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from interlock.engine.placement import Slot, common_prefix, least_valuable, place
+from interlock.engine.common_prefix import common_prefix
+from interlock.engine.placement import Placement, Slot, least_valuable, place
+from interlock.engine.prompt_cache import PromptCache
 from interlock.engine.sequence import Sequence
 from interlock.runners.base import ModelRunner
 
@@ -14,17 +16,28 @@ _WORTH_WAITING = 32
 
 class KVCacheManager:
     """Gives slots to sequences. What a sequence leaves in its slot stays there until the room is needed, for
-    sequences that begin alike: they get the slot itself, or a copy where that is cheaper and the runner can.
+    sequences that begin alike: they get the slot itself, or a copy where that is cheaper and the runner can. What
+    is dropped from a slot is saved first, where the runner can.
 
     max_tokens: most tokens in all slots together, 0 for no limit but theirs; drafts come on top of it.
+    saved: keeps what is saved; ``None`` for nothing.
     The only caller of the runner's slot operations, so never to be used while a forward pass is in flight.
     """
 
-    def __init__(self, runner: ModelRunner, *, max_tokens: int = 0, prefix_cache: bool = True) -> None:
+    def __init__(
+        self,
+        runner: ModelRunner,
+        *,
+        max_tokens: int = 0,
+        prefix_cache: bool = True,
+        saved: PromptCache | None = None,
+    ) -> None:
         self._runner = runner
         self._info = runner.info
         self._max_tokens = max_tokens or self._info.num_slots * self._info.context_tokens
         self._prefix_cache = prefix_cache
+        can_save = prefix_cache and self._info.capabilities.saved_states
+        self._saved = saved if saved is not None and can_save else PromptCache()
         self._slots = [Slot(index) for index in range(self._info.num_slots)]
         self._num_allocations = 0
 
@@ -61,27 +74,54 @@ class KVCacheManager:
                 coming = max(coming, common_prefix(known, sequence.token_ids, min(limit, len(known))))
         if coming < worth_it:
             return False
-        return coming >= worth_it + max(slot.common_prefix(sequence.token_ids, limit) for slot in self._slots)
+        _, at_hand = self._saved.find(sequence.token_ids, limit)
+        at_hand = max(at_hand, *(slot.common_prefix(sequence.token_ids, limit) for slot in self._slots))
+        return coming >= worth_it + at_hand
 
     def allocate(self, sequence: Sequence) -> bool:
         """Give ``sequence`` a slot, with as many of its tokens computed as can be had; False when there is none."""
         self._num_allocations += 1
         limit = sequence.num_reusable_tokens if self._prefix_cache else 0
-        placement = place(self._slots, sequence.token_ids, limit, self._info, self._num_allocations)
+        placement = place(
+            self._slots, sequence.token_ids, limit, self._info, self._num_allocations, self._saved
+        )
         if placement is None:
             return False
-        slot, source, num_cached = placement.slot, placement.source, placement.num_cached_tokens
-        if source is None:
-            self._runner.truncate(slot.index, num_cached)
-        else:
-            self._runner.copy_prefix(source.index, slot.index, num_cached)
-            source.last_use = self._num_allocations
+        slot = placement.slot
+        self._save(slot, placement.num_kept_tokens)
+        num_cached = self._fill(placement)
         slot.holder = sequence
         slot.left = []
         sequence.slot = slot.index
         sequence.num_computed_tokens = num_cached
         self.trim()
         return True
+
+    def _fill(self, placement: Placement) -> int:
+        """Let the slot hold what it is to begin with: how many tokens."""
+        slot, source, num_cached = placement.slot, placement.source, placement.num_cached_tokens
+        if source is None:
+            self._runner.truncate(slot.index, num_cached)
+        elif isinstance(source, Slot):
+            self._runner.copy_prefix(source.index, slot.index, num_cached)
+            source.last_use = self._num_allocations
+        elif self._runner.restore_state(slot.index, source.state, num_cached):
+            self._saved.restored(source, num_cached)
+        else:
+            self._saved.discard(source)
+            return 0
+        return num_cached
+
+    def _save(self, slot: Slot, num_kept: int) -> None:
+        """Keep a copy of what a slot was left with, where it is worth that and more than ``num_kept`` tokens would go."""
+        if not self._saved.is_on or num_kept == len(slot.left):
+            return
+        num_bytes = self._runner.state_bytes(slot.index)
+        if self._saved.wants(slot.left, num_kept, num_bytes):
+            self._saved.make_room(num_bytes)
+            state = self._runner.save_state(slot.index)
+            if state is not None:
+                self._saved.add(slot.left, state)
 
     def clear(self, sequence: Sequence) -> None:
         """Forget what the slot of ``sequence`` holds; its tokens are computed again."""
@@ -110,6 +150,7 @@ class KVCacheManager:
         """Drop left-overs that are over the limit together with what the running sequences need."""
         excess = self._num_held_tokens() + sum(len(slot.left) for slot in self._slots) - self._max_tokens
         while excess > 0 and (slot := least_valuable(self._slots, self._num_allocations)) is not None:
+            self._save(slot, 0)
             self._runner.truncate(slot.index, 0)
             excess -= len(slot.left)
             slot.left = []
@@ -121,6 +162,7 @@ class KVCacheManager:
         assert held == holders, f"slots {sorted(holders)} do not match the running sequences"
         for slot in self._slots:
             assert slot.holder is None or not slot.left, f"slot {slot.index} is held and has left-overs"
+        self._saved.check()
 
     def _num_held_tokens(self, without: Collection[Sequence] = ()) -> int:
         """Tokens that the running sequences need, computed or not."""

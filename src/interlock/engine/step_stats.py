@@ -10,6 +10,7 @@ from typing import Literal
 
 from interlock.constraints.compiler import CompilerStats
 from interlock.core.engine import EngineStats
+from interlock.engine.prompt_cache import PromptCache
 from interlock.engine.scheduler import Chunk
 from interlock.engine.sequence import Sequence
 
@@ -59,6 +60,7 @@ class StepStats:
         self,
         unfinished: Collection[Sequence],
         grammars: CompilerStats,
+        saved: PromptCache,
         *,
         num_waiting: int,
         num_running: int,
@@ -72,6 +74,11 @@ class StepStats:
             num_steps=self.num_steps,
             num_prompt_tokens=self.num_prompt_tokens,
             num_cached_tokens=self.num_cached_tokens + sum(one.num_cached_tokens or 0 for one in unfinished),
+            num_restored_tokens=saved.stats.num_restored_tokens,
+            num_states_saved=saved.stats.num_saved,
+            num_states_restored=saved.stats.num_restored,
+            num_states_evicted=saved.stats.num_evicted,
+            prompt_cache_bytes=saved.num_bytes,
             num_generated_tokens=self.num_generated_tokens,
             num_forced_tokens=self.num_forced_tokens,
             num_draft_tokens=self.num_draft_tokens,

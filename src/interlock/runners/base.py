@@ -29,12 +29,14 @@ class RunnerCapabilities:
 
     partial_rollback: ``truncate`` works for any length (else only to 0).
     prefix_copy: ``copy_prefix`` works.
+    saved_states: ``save_state`` and ``restore_state`` work, and cost far less than computing the tokens.
     fused_selection: selection happens on the device; logits do not reach the host.
     bit_identical: logits of a sequence do not depend on what else is in the batch or on chunking.
     """
 
     partial_rollback: bool = False
     prefix_copy: bool = False
+    saved_states: bool = False
     fused_selection: bool = False
     bit_identical: bool = False
 
@@ -59,6 +61,15 @@ class RunnerInfo:
     capabilities: RunnerCapabilities
     copy_cost_tokens: int = 0
     max_part_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SavedState:
+    """What a slot held, copied to memory of the host. Only the runner that saved it can read ``data``."""
+
+    num_tokens: int
+    num_bytes: int
+    data: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +133,19 @@ class ModelRunner(Protocol):
 
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> None:
         """Make ``target`` hold the first ``num_tokens`` of ``source``. Needs ``prefix_copy``."""
+        ...
+
+    def state_bytes(self, slot: int) -> int:
+        """What ``save_state`` of this slot would take. Needs ``saved_states``."""
+        ...
+
+    def save_state(self, slot: int) -> SavedState | None:
+        """A copy of what the slot holds, ``None`` where there is no memory for it. Needs ``saved_states``."""
+        ...
+
+    def restore_state(self, slot: int, state: SavedState, num_tokens: int) -> bool:
+        """Make ``slot`` hold the first ``num_tokens`` of ``state``, with the very logits that follow from them. False,
+        and the slot is empty, where that fails. Needs ``saved_states``."""
         ...
 
     def close(self) -> None:

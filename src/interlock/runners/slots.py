@@ -71,6 +71,15 @@ class SlotTable:
         self.length(target)
         self._lengths[target] = num_tokens
 
+    def restore(self, slot: int, num_saved: int, num_tokens: int) -> None:
+        """``slot`` holds the first ``num_tokens`` of a saved state. Raises ``ValueError`` where that has fewer."""
+        self.length(slot)
+        if not 0 <= num_tokens <= num_saved <= self._context_tokens:
+            raise ValueError(
+                f"{num_tokens} tokens of a state of {num_saved}, in a context of {self._context_tokens}"
+            )
+        self._lengths[slot] = num_tokens
+
     def _check_positions(self, run: Run, positions: list[int]) -> None:
         held = self.length(run.slot)
         if positions != list(range(held, held + len(positions))):

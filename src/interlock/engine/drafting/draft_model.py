@@ -11,7 +11,7 @@ from interlock.constraints import bitmask
 from interlock.constraints.providers.base import MatcherError
 from interlock.constraints.state import ConstraintState
 from interlock.core.sampling import SamplingParams
-from interlock.engine.placement import common_prefix
+from interlock.engine.common_prefix import common_prefix
 from interlock.engine.sequence import Sequence
 from interlock.runners.base import ForwardError, ModelRunner, StepBatch
 from interlock.sampling.base import Choice, SamplingRow

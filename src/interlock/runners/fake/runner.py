@@ -9,7 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from interlock.runners.base import ForwardError, RunnerCapabilities, RunnerInfo, Selection, StepBatch
+from interlock.runners.base import (
+    ForwardError,
+    RunnerCapabilities,
+    RunnerInfo,
+    SavedState,
+    Selection,
+    StepBatch,
+)
 from interlock.runners.fake.logits import Logits, LogitsSource, Prefix, UniformLogits, extend_digest
 from interlock.runners.slots import Run, SlotTable
 from interlock.sampling.base import SamplingRow
@@ -23,18 +30,22 @@ class Faults:
     """What goes wrong; a test may change it at any time.
 
     poison_ids: a pass over any of these tokens fails. fail_launches: passes that fail, counted from 0.
-    nan_after_ids: rows whose last token is one of these are NaN.
+    nan_after_ids: rows whose last token is one of these are NaN. fail_restores: no saved state can be restored.
+    no_memory: no state can be saved.
     gate: a pass ends only once this is set; it fails after ``gate_timeout_s``.
     """
 
     poison_ids: set[int] = field(default_factory=set)
     fail_launches: set[int] = field(default_factory=set)
     nan_after_ids: set[int] = field(default_factory=set)
+    fail_restores: bool = False
+    no_memory: bool = False
     gate: threading.Event | None = None
     gate_timeout_s: float = 30.0
 
 
-_EVERYTHING = RunnerCapabilities(partial_rollback=True, prefix_copy=True, bit_identical=True)
+_EVERYTHING = RunnerCapabilities(partial_rollback=True, prefix_copy=True, saved_states=True, bit_identical=True)
+_BYTES_PER_TOKEN = 100
 
 
 class FakeRunner:
@@ -114,6 +125,31 @@ class FakeRunner:
         self._tokens[target] = self._tokens[source][:num_tokens]
         self._digests[target] = self._digests[source][: num_tokens + 1]
 
+    def state_bytes(self, slot: int) -> int:
+        return _BYTES_PER_TOKEN * self._table.length(slot)
+
+    def save_state(self, slot: int) -> SavedState | None:
+        self._check_idle()
+        self._check_saves()
+        num_tokens, num_bytes = self._table.length(slot), self.state_bytes(slot)
+        if self.faults.no_memory:
+            return None
+        data = (tuple(self._tokens[slot]), tuple(self._digests[slot]))
+        return SavedState(num_tokens=num_tokens, num_bytes=num_bytes, data=data)
+
+    def restore_state(self, slot: int, state: SavedState, num_tokens: int) -> bool:
+        self._check_idle()
+        self._check_saves()
+        self.truncate(slot, 0)
+        if self.faults.fail_restores:
+            return False
+        self._table.restore(slot, state.num_tokens, num_tokens)
+        assert isinstance(state.data, tuple)
+        tokens, digests = state.data
+        self._tokens[slot] = [*tokens[:num_tokens]]
+        self._digests[slot] = [*digests[: num_tokens + 1]]
+        return True
+
     def tokens(self, slot: int) -> tuple[int, ...]:
         """What ``slot`` holds; for tests."""
         return tuple(self._tokens[slot])
@@ -150,6 +186,10 @@ class FakeRunner:
         for run in runs:
             self.truncate(run.slot, 0)
         raise ForwardError(reason)
+
+    def _check_saves(self) -> None:
+        if not self._info.capabilities.saved_states:
+            raise ValueError("this runner's memory cannot be saved")
 
     def _check_idle(self) -> None:
         if self._closed:

@@ -189,7 +189,9 @@ def prototypes(structs: Structs) -> dict[str, tuple[Any, list[Any]]]:
         "llama_vocab_n_tokens": (c_int32, [pointer]),
         "llama_get_memory": (pointer, [pointer]),
         "llama_memory_seq_rm": (c_bool, [pointer, c_int32, c_int32, c_int32]),
-        "llama_memory_seq_cp": (None, [pointer, c_int32, c_int32, c_int32, c_int32]),
+        "llama_state_seq_get_size": (c_size_t, [pointer, c_int32]),
+        "llama_state_seq_get_data": (c_size_t, [pointer, c_void_p, c_size_t, c_int32]),
+        "llama_state_seq_set_data": (c_size_t, [pointer, c_void_p, c_size_t, c_int32]),
         "llama_decode": (c_int32, [pointer, structs.batch]),
         "llama_get_logits_ith": (POINTER(c_float), [pointer, c_int32]),
     }

@@ -168,5 +168,8 @@ def _capabilities(library: Library, model: int, config: EngineConfig) -> RunnerC
         and not is_recurrent
     )
     return RunnerCapabilities(
-        partial_rollback=not is_recurrent, prefix_copy=not is_recurrent, bit_identical=is_exact
+        partial_rollback=not is_recurrent,
+        prefix_copy=not is_recurrent,
+        saved_states=not is_recurrent,
+        bit_identical=is_exact,
     )

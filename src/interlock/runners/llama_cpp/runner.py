@@ -10,7 +10,15 @@ from typing import TypeVar
 import numpy as np
 
 from interlock.config import EngineConfig
-from interlock.runners.base import ForwardError, IntArray, RunnerInfo, Selection, StepBatch
+from interlock.runners.base import (
+    ForwardError,
+    IntArray,
+    RunnerInfo,
+    SavedState,
+    Selection,
+    StepBatch,
+)
+from interlock.runners.host_memory import host_buffer
 from interlock.runners.llama_cpp.batch import BatchBuffer
 from interlock.runners.llama_cpp.load import load_library
 from interlock.runners.llama_cpp.model import load_model
@@ -22,9 +30,8 @@ from interlock.sampling.select import select_rows
 
 T = TypeVar("T")
 
-# llama_memory_seq_rm and seq_cp: a negative bound is open
-_FROM_START, _TO_END = -1, -1
-# A copy moves the whole cache of a slot, filled or not: at 8,192 tokens that took as long as computing 6 to 20.
+_TO_END = -1  # llama_memory_seq_rm: a negative bound is open
+# An upper bound: a full slot is saved and restored in less.
 _COPIED_PER_COMPUTED = 256
 _REASONS = {1: "no room in the cache", 2: "aborted", -1: "an invalid batch"}
 
@@ -91,15 +98,47 @@ class LlamaCppRunner:
         self._remove(slot, num_tokens)
 
     def copy_prefix(self, source: int, target: int, num_tokens: int) -> None:
+        """Through a saved state: ``llama_memory_seq_cp`` moves all of a slot's memory, and only in the next pass, when
+        what was restored meanwhile would be overwritten."""
         self._check_idle()
         if not self._info.capabilities.prefix_copy:
             raise ValueError("this model's state cannot be copied in part")
         self._table.copy_prefix(source, target, num_tokens)
-        self._remove(target, 0)
-        if num_tokens:
-            # Between caches of their own only whole sequences can be copied; a partial copy aborts the process.
-            self._native.llama_memory_seq_cp(self._loaded.memory, source, target, _FROM_START, _TO_END)
-            self._remove(target, num_tokens)
+        if num_tokens == 0:
+            self._remove(target, 0)
+            return
+        state = self.save_state(source)
+        if state is None or not self.restore_state(target, state, num_tokens):
+            raise RuntimeError(f"the cache of slot {source} cannot be copied: {self._messages.last()}")
+
+    def state_bytes(self, slot: int) -> int:
+        return int(self._native.llama_state_seq_get_size(self._loaded.context, slot))
+
+    def save_state(self, slot: int) -> SavedState | None:
+        self._check_idle()
+        self._check_saves()
+        num_tokens = self._table.length(slot)
+        try:
+            buffer = host_buffer(self.state_bytes(slot))
+        except OSError:
+            return None
+        native, size = self._native, buffer.nbytes
+        if native.llama_state_seq_get_data(self._loaded.context, buffer.ctypes.data, size, slot) != size:
+            return None
+        return SavedState(num_tokens=num_tokens, num_bytes=size, data=buffer)
+
+    def restore_state(self, slot: int, state: SavedState, num_tokens: int) -> bool:
+        self._check_idle()
+        self._check_saves()
+        self.truncate(slot, 0)
+        self._table.restore(slot, state.num_tokens, num_tokens)
+        assert isinstance(state.data, np.ndarray)
+        native, size = self._native, state.num_bytes
+        if native.llama_state_seq_set_data(self._loaded.context, state.data.ctypes.data, size, slot) != size:
+            self.truncate(slot, 0)
+            return False
+        self._remove(slot, num_tokens)
+        return True
 
     def close(self) -> None:
         if self._closed:
@@ -154,6 +193,10 @@ class LlamaCppRunner:
     def _remove(self, slot: int, start: int) -> None:
         if not self._native.llama_memory_seq_rm(self._loaded.memory, slot, start, _TO_END):
             raise RuntimeError(f"the cache of slot {slot} cannot be cut at {start}")
+
+    def _check_saves(self) -> None:
+        if not self._info.capabilities.saved_states:
+            raise ValueError("this model's state cannot be saved")
 
     def _check_idle(self) -> None:
         if self._closed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 
 
@@ -30,7 +32,7 @@ class KVCache:
     @property
     def num_bytes(self) -> int:
         """What the tensors take."""
-        return sum(int(one.nbytes) for layer in self._layers.values() for one in layer)
+        return sum(int(one.nbytes) for one in self._tensors())
 
     def write(
         self,
@@ -57,6 +59,34 @@ class KVCache:
             for layer in self._layers.values():
                 for held in layer:
                     held[target, :, :num_tokens] = held[source, :, :num_tokens]
+
+    def state_bytes(self, num_tokens: int) -> int:
+        """What ``save`` of so many tokens takes."""
+        return sum(one[0, :, :num_tokens].nbytes for one in self._tensors())
+
+    def save(self, slot: int, num_tokens: int, buffer: torch.Tensor) -> None:
+        """Copy the first ``num_tokens`` of ``slot`` into ``buffer``: uint8 [state_bytes], on the host."""
+        for part, held in self._parts(buffer, slot, num_tokens):
+            part.copy_(held)
+
+    def restore(self, slot: int, num_tokens: int, buffer: torch.Tensor) -> None:
+        """The other way round."""
+        with torch.inference_mode():
+            for part, held in self._parts(buffer, slot, num_tokens):
+                held.copy_(part)
+
+    def _tensors(self) -> Iterator[torch.Tensor]:
+        return (one for layer in self._layers.values() for one in layer)
+
+    def _parts(
+        self, buffer: torch.Tensor, slot: int, num_tokens: int
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Each tensor's share of a slot, with its place in ``buffer``."""
+        start = 0
+        for one in self._tensors():
+            held = one[slot, :, :num_tokens]
+            yield buffer[start : start + held.nbytes].view(held.dtype).view(held.shape), held
+            start += held.nbytes
 
     def _allocate(self, sample: torch.Tensor) -> torch.Tensor:
         _, heads, dim = sample.shape

@@ -12,7 +12,15 @@ import torch
 
 from interlock.config import MAX_SPECULATIVE_TOKENS, EngineConfig
 from interlock.errors import InterlockError
-from interlock.runners.base import ForwardError, RunnerCapabilities, RunnerInfo, Selection, StepBatch
+from interlock.runners.base import (
+    ForwardError,
+    RunnerCapabilities,
+    RunnerInfo,
+    SavedState,
+    Selection,
+    StepBatch,
+)
+from interlock.runners.host_memory import host_buffer
 from interlock.runners.slots import Run, SlotTable
 from interlock.runners.threads import default_threads
 from interlock.runners.torch.attention import AttentionFeatureError
@@ -27,7 +35,9 @@ from interlock.sampling.base import SamplingRow
 
 T = TypeVar("T")
 _DEVICE_LOST: tuple[type[BaseException], ...] = tuple(filter(None, [getattr(torch, "AcceleratorError", None)]))
-_CAPABILITIES = RunnerCapabilities(partial_rollback=True, prefix_copy=True, fused_selection=True)
+_CAPABILITIES = RunnerCapabilities(
+    partial_rollback=True, prefix_copy=True, saved_states=True, fused_selection=True
+)
 
 
 class TorchRunner:
@@ -103,6 +113,26 @@ class TorchRunner:
         self._check_idle()
         self._table.copy_prefix(source, target, num_tokens)
         self._cache.copy(source, target, num_tokens)
+
+    def state_bytes(self, slot: int) -> int:
+        return self._cache.state_bytes(self._table.length(slot))
+
+    def save_state(self, slot: int) -> SavedState | None:
+        self._check_idle()
+        num_tokens = self._table.length(slot)
+        try:
+            buffer = torch.from_numpy(host_buffer(self.state_bytes(slot)))
+        except OSError:
+            return None
+        self._cache.save(slot, num_tokens, buffer)
+        return SavedState(num_tokens=num_tokens, num_bytes=buffer.nbytes, data=buffer)
+
+    def restore_state(self, slot: int, state: SavedState, num_tokens: int) -> bool:
+        self._check_idle()
+        self._table.restore(slot, state.num_tokens, num_tokens)
+        assert isinstance(state.data, torch.Tensor)
+        self._cache.restore(slot, state.num_tokens, state.data)
+        return True
 
     def close(self) -> None:
         self._closed = True
