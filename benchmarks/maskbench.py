@@ -36,6 +36,7 @@ from interlock.constraints import bitmask
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
 from interlock.constraints.providers.llguidance import LLGuidanceGrammar
 from interlock.constraints.providers.llguidance_limits import parser_limits
+from interlock.constraints.providers.llguidance_tokenizer import SLICES
 from interlock.constraints.schema import SchemaOptions, compile_schema, json_syntax, load_schema
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn, Value
@@ -300,11 +301,11 @@ def xgrammar_peer(tokenizer: LLTokenizer, *, open_objects: bool) -> Compiler | N
 
 def load_tokenizer(path: Path) -> LLTokenizer:
     if path.suffix != ".xz":
-        return LLTokenizer(str(path))
+        return LLTokenizer(str(path), slices=SLICES)
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "tokenizer.json"
         plain.write_bytes(lzma.decompress(path.read_bytes()))
-        return LLTokenizer(str(plain))
+        return LLTokenizer(str(plain), slices=SLICES)
 
 
 def main() -> None:

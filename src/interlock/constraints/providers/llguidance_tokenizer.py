@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import llguidance
 
 from interlock.core.tokenizer import Tokenizer
+
+_TEXT: Final = r'[^"\\\x00-\x1F\x7F\x{2028}\x{2029}]'
+SLICES: Final = [r"[\x20\x0A\x0D\x09]+", f"{_TEXT}{{1,10}}", f"{_TEXT}{{1,30}}", f"{_TEXT}+"]
+"""The engine's own parts of the vocabulary, each allowed as a whole where a terminal takes any such text; without the line
+separators, so that what ``.`` matches in a pattern of a schema does."""
 
 _MAX_ENCODED = 4_096
 _MAX_ENCODED_CHARS = 512
@@ -19,7 +24,10 @@ def native_tokenizer(tokenizer: Tokenizer) -> llguidance.LLTokenizer:
     """Takes 1-4 s for a real vocabulary, which needs a stop id."""
     vocabulary = tokenizer.vocabulary
     return llguidance.LLTokenizer(
-        cast("Any", _Wrapper(tokenizer)), n_vocab=vocabulary.size, eos_token=list(vocabulary.stop_ids)
+        cast("Any", _Wrapper(tokenizer)),
+        n_vocab=vocabulary.size,
+        eos_token=list(vocabulary.stop_ids),
+        slices=SLICES,
     )
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from interlock.constraints.schema.algebra.objects import Cell, Choice, Exists
 from interlock.constraints.schema.algebra.presence import Term
 from interlock.constraints.schema.graph import Value
-from interlock.constraints.schema.lower.syntax import ArgumentSyntax
+from interlock.constraints.schema.lower.syntax import ArgumentSyntax, JsonSyntax
 from interlock.constraints.schema.lower.writer import Writer
-from interlock.constraints.schema.text import lang
-from interlock.constraints.schema.text.nodes import Lang
+from interlock.constraints.schema.text import chars, lang
+from interlock.constraints.schema.text.alphabet import endings
+from interlock.constraints.schema.text.nodes import Alt, And, Cat, Lang, Not, Repeat
+
+_RARE: Final = "\x7f"
+_ENDS_RARELY: Final = lang.cat(lang.ANY, lang.words([_RARE]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +61,26 @@ class Pairs:
         return self.of(lang.words([name]), value)
 
     def of(self, keys: Lang, value: Value) -> str:
-        return f"{self.writer.terminal(self.syntax.key(keys))} {self.symbol(value)}"
+        """The engine's slices know what may begin any text, but not any text without a pattern. So keys of this kind are also
+        written as those of them that end in a rare character, where all of these are among them: the language is the same."""
+        key = self.writer.terminal(self.syntax.key(keys))
+        if isinstance(self.syntax, JsonSyntax) and _is_all_but_patterns(keys):
+            key = self.writer.rule(f"{self.writer.terminal(self.syntax.key(_ENDS_RARELY))} | {key}")
+        return f"{key} {self.symbol(value)}"
+
+
+def _is_all_but_patterns(keys: Lang) -> bool:
+    """Any key that ends in the rare character, and whatever is in none of some patterns."""
+    operands = keys.items if isinstance(keys, And) else (keys,)
+    without = [item.item for item in operands if isinstance(item, Not)]
+    return (
+        len(without) == len(operands)
+        and any(map(_repeats, without))
+        and not any(chars.contains(endings(item), ord(_RARE)) for item in without)
+    )
+
+
+def _repeats(item: Lang) -> bool:
+    if isinstance(item, Cat | Alt | And):
+        return any(map(_repeats, item.items))
+    return isinstance(item, Repeat) or (isinstance(item, Not) and _repeats(item.item))

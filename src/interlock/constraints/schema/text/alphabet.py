@@ -35,6 +35,23 @@ def alphabet(lang: Lang) -> Ranges:
     return chars.ALL
 
 
+def endings(lang: Lang) -> Ranges:
+    """The characters that a word may end with, and maybe more."""
+    match lang:
+        case Words(words=found):
+            return chars.of("".join(word[-1:] for word in found))
+        case Chars(ranges=ranges):
+            return ranges
+        case Cat(items=items):
+            size = next((size for size, item in enumerate(reversed(items), 1) if not item.nullable), len(items))
+            return chars.from_ranges(chain.from_iterable(map(endings, items[-size:])))
+        case Alt(items=items):
+            return chars.from_ranges(chain.from_iterable(map(endings, items)))
+        case Repeat(item=item):
+            return endings(item)
+    return chars.ALL
+
+
 def restrict(lang: Lang, allowed: Ranges) -> Lang:
     """A language with the same words over ``allowed``; what it says of other words is left open."""
     match lang:

@@ -141,13 +141,15 @@ class _Emitter:
         if not positive:
             positive = [self.regex(ANY, opening=opening, closing=closing)]
         negative = sorted(
-            f"~({self.expression(item.item, opening=opening, closing=closing)})"
+            self.expression(item.item, opening=opening, closing=closing)
             for item in operands
             if isinstance(item, Not)
         )
         if len(positive) == 1 and not negative:
             return positive[0]
-        return f"({' & '.join([*positive, *negative])})"
+        # one complement: the engine's slices know "this but not that", and no more operands
+        without = [f"~({' | '.join(negative)})"] if negative else []
+        return f"({' & '.join([*positive, *without])})"
 
     def sequence(self, items: tuple[Lang, ...], *, opening: bool, closing: bool) -> str:
         """Runs of plain items become one regex; the closing quote goes into the last part."""
