@@ -58,7 +58,8 @@ class Foresight:
 
     A way on is searched byte by byte, and only among texts that may still repeat something: any other one is a way on. There
     are no more of them than earlier items have beginnings, so the search ends; ``MAX_LOOKS`` bounds its time where
-    equal items have many spellings. Raises ``ExhaustedError`` there.
+    equal items have many spellings. Raises ``ExhaustedError`` there. way: the beginning of a string that was found to be new,
+    where the way on is one.
     """
 
     def __init__(self, probe: Probe, vocabulary: GuardVocabulary, memo: Memo) -> None:
@@ -69,6 +70,7 @@ class Foresight:
         self._num_looks = 0
         self._start = self._progress()
         self._num_items = num_items(probe.readings)
+        self.way: bytes | None = None
 
     def until(self, depth: int = 0) -> int:
         """The number of items up to which there is a way on from the probe's place, at least the present one; ``DEAD``
@@ -131,6 +133,7 @@ class Foresight:
         taken = near_bytes(states)
         free = [] if taken is None else [one for one in choices if tokens[one][0] not in taken]
         if free and states[0].mode == "string":
+            self.way = states[0].text + tokens[free[0]]
             return self._num_items + len(free) - 1  # each further item takes one of them at most
         if depth > _MAX_DEPTH:
             raise ExhaustedError

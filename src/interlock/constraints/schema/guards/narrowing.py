@@ -20,6 +20,7 @@ from interlock.constraints.schema.guards.foresight import (
     near_bytes,
     num_items,
 )
+from interlock.constraints.schema.guards.notation import JSON
 from interlock.constraints.schema.guards.rivals import (
     echoes,
     is_near,
@@ -46,8 +47,9 @@ class Arrival(NamedTuple):
     begun: bytes | None = None
 
 
-Arrivals = dict[Hashable, Arrival | None]
-"""By the shape of a place and a token; ``None`` if it begins no item."""
+_UNKNOWN = Arrival()
+Arrivals = dict[Hashable, dict[int, Arrival | None]]
+"""By the shape of a place, then by token; ``None`` if it begins no item."""
 
 _PROBED = b"aeinorst0123456789 -_AEINORST./xyz"
 _MAX_PROBED = 6
@@ -71,13 +73,14 @@ class Narrowing:
         self._matcher = matcher
         self._row = row
         self._vocabulary = vocabulary
-        self._arrivals = arrivals
         self._states = guarded_states(matcher.readings)
         first = scope(self._states[0])
         assert first is not None
         self._memo = first.memo or Memo()
         self._num_items = num_items(matcher.readings)
-        self._shape = _shape(self._states[0]) if len(matcher.readings) == 1 else None
+        is_alone = len(matcher.readings) == 1
+        self._arrivals = arrivals.setdefault(_shape(self._states[0]), {}) if is_alone else None
+        self._is_plain = is_alone and _is_item_by_text(self._states[0])
         self._is_forced = np.count_nonzero(row) == 1 and len(bitmask.allowed_ids(row)) == 1
         self._probe: Probe | None = None
 
@@ -124,23 +127,32 @@ class Narrowing:
             if token in passed or text[:1] != b'"' or b'"' in text[1:] or b"\\" in text:
                 continue
             where = ((first, mode, text, *content),)
-            until = self._until(where)
+            until = self._num_items if self._has_way(text) else self._until(where)
             if until < self._num_items:
-                num_free = self._num_free(token, ways)
+                free = self._free(token, ways)
+                num_free = len(free)
                 until = self._num_items + (num_free if mode == "string" else min(1, num_free)) - 1
                 if num_free:
                     self._memo.until[where] = until
-            if until >= self._num_items and self._shape is not None:
+                if num_free and self._is_plain:
+                    self._memo.ways[text] = text + bytes((min(free),))
+            if until >= self._num_items and self._arrivals is not None:
                 alive.add(token_id)
                 passed.update(_beginnings(token))
         return alive
 
-    def _num_free(self, token: bytes, ways: list[bytes]) -> int:
-        """In a string: how many bytes behind ``token`` lead to something new, as far as the row tells."""
+    def _has_way(self, text: bytes) -> bool:
+        """A new string may begin with ``text``."""
+        way = self._memo.ways.get(text) if self._is_plain else None
+        return way is not None and not any(self._states[0].frames[-1].seen.beginning_with(way))
+
+    def _free(self, token: bytes, ways: list[bytes]) -> set[int]:
+        """In a string: the bytes behind ``token`` that lead to something new, as far as the row tells."""
         size = len(token)
         ids, following = self._vocabulary.following(token)
         taken = {way[size] for way in ways if len(way) > size and way.startswith(token)}
-        return len(set(following[self._bits(ids)].tolist()) - taken - RESPELT)
+        free: set[int] = set(following[self._bits(ids)].tolist())
+        return free - taken - RESPELT
 
     def _longest_first(self, token_ids: Iterable[int]) -> list[int]:
         tokens = self._vocabulary.tokens
@@ -149,9 +161,12 @@ class Narrowing:
     def _suspects(self, state: State, ways: list[bytes]) -> Iterator[int]:
         """The allowed tokens that go on as an earlier item does, or may do so in another spelling. ways: ``echoes``."""
         row, vocabulary = self._row, self._vocabulary
+        heads = {one for way in ways for one in vocabulary.beginnings(way)}
+        yield from (one for one in heads if is_allowed(row, one))
         for way in ways:
-            yield from (one for one in vocabulary.beginnings(way) if is_allowed(row, one))
-            yield from self._allowed(vocabulary.beyond(way))
+            beyond = vocabulary.beyond(way)
+            if beyond.size:
+                yield from self._allowed(beyond)
         manner = respelling(state)
         if manner is not None:
             yield from self._allowed(vocabulary.respelt(manner, state.notation))
@@ -169,16 +184,26 @@ class Narrowing:
         in_string = all(state.mode in ("string", "key string") for state in self._states)
         notations = {state.notation for state in self._states}
         crossers = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
-        return {one for ids in crossers for one in self._allowed(ids)}
+        found = {one for ids in crossers for one in self._allowed(ids)}
+        return found if self._arrivals is None else {one for one in found if not self._passes(one)}
+
+    def _passes(self, token_id: int) -> bool:
+        """It is known that from behind the token there is a way on, whatever item ends there."""
+        assert self._arrivals is not None
+        arrival = self._arrivals.get(token_id, _UNKNOWN)
+        return arrival is None or self._is_known(arrival.where, arrival.num_ended)
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""
+        told = self._told_by_text(token_id) if is_suspect and self._is_plain else None
+        if told is not None:
+            return told
         arrival = self._arrival(token_id)
         if arrival is None:
             if not is_suspect:
                 return False
         elif not (is_suspect and arrival.num_ended) and (
-            self._is_known(arrival.where, arrival.num_ended) or self._is_new(token_id, arrival.begun)
+            self._is_known(arrival.where, arrival.num_ended) or self._is_new(token_id, arrival)
         ):
             return False
         try:
@@ -192,8 +217,25 @@ class Narrowing:
         """There is a way on from there."""
         return self._until(where) >= self._num_items + num_ended
 
-    def _is_new(self, token_id: int, begun: bytes | None) -> bool:
-        """A string of the open array that begins with ``begun`` begins, or may go on, as no earlier one nor the open one."""
+    def _told_by_text(self, token_id: int) -> bool | None:
+        """Of a string that is an item: whether the token completes an earlier one, or leads to where nothing else is left."""
+        state = self._states[0]
+        text = state.text + self._vocabulary.tokens[token_id]
+        if text[:1] != b'"' or b"\\" in text:
+            return None
+        end = text.find(b'"', 1)
+        if end > 0:
+            return True if text[: end + 1] in state.frames[-1].seen else None
+        if self._has_way(text):
+            return False
+        until = self._memo.until.get(((state.frames[-1].place, "string", text),))
+        if until == DEAD:
+            return not self._is_forced
+        return False if until is not None and until >= self._num_items else None
+
+    def _is_new(self, token_id: int, arrival: Arrival) -> bool:
+        """A string of the open array begins, or may go on, as no earlier one nor the open one."""
+        begun = arrival.begun
         state = self._states[0]
         frame = state.frames[-1]
         if begun is None or state.mode != "string" or state.text[:1] != b'"' or len(self._states) > 1:
@@ -206,12 +248,19 @@ class Narrowing:
             return is_plain_string(begun) and not is_like_open and not any(frame.seen.beginning_with(begun))
         path = [token_id] if begun else [token_id, ids.get(b'"', token_id)]
         open_text = state.text + tokens[token_id]
+        num_free = 0
         for start in _STARTS:
             step = ids.get(start[1:])
             if step is None or open_text.startswith(start) or any(frame.seen.beginning_with(start)):
                 continue
-            return self._matcher.inner.validate([*path, step]) == len(path) + 1
-        return False
+            num_free += self._matcher.inner.validate([*path, step]) == len(path) + 1
+            if not num_free or not arrival.where or num_free >= _MAX_PROBED:
+                break
+        if num_free > 1:
+            self._memo.until[arrival.where] = (
+                self._num_items + num_free - 1
+            )  # whatever the item is that ends here
+        return num_free > 0
 
     def _until(self, where: Hashable) -> int:
         return self._memo.until.get(where, DEAD)
@@ -239,13 +288,26 @@ class Narrowing:
         taken = near_bytes(near)
         if len(near) == 1 and near[0].mode in ("string", "key string") and taken is not None:
             ids, inner = self._vocabulary.ids, self._matcher.inner
+            is_enough = near[0].mode == "key string" or self._is_same_item(near[0])
             for byte in _PROBED:
                 step = ids.get(bytes((byte,)))
                 if byte not in taken and step is not None and inner.validate([token_id, step]) == 2:
                     num_free += 1
-                    if near[0].mode == "key string" or num_free >= _MAX_PROBED:
+                    if self._is_same_item(near[0]):
+                        self._memo.ways[near[0].text] = near[0].text + bytes((byte,))
+                    if is_enough or num_free >= _MAX_PROBED:
                         break
         return self._num_items + num_free - 1
+
+    def _is_same_item(self, state: State) -> bool:
+        """A string that is open there is the item that is open or comes next here."""
+        here = self._states[0].frames
+        return (
+            self._is_plain
+            and state.mode == "string"
+            and len(state.frames) == len(here)
+            and state.frames[-1].index == here[-1].index
+        )
 
     def _foreseen(self, token_id: int, num_ended: int) -> int:
         """See ``Foresight.until``. In doubt there is a way on."""
@@ -253,24 +315,27 @@ class Narrowing:
         try:
             probe.advance(token_id)
             memo = Memo() if num_ended else self._memo
-            found = Foresight(probe, self._vocabulary, memo).until()
+            foresight = Foresight(probe, self._vocabulary, memo)
+            found = foresight.until()
             probe.rollback(1)
         except (ExhaustedError, MatcherError):
             self._probe = None  # it may be anywhere
             return self._num_items + num_ended
+        text = self._states[0].text + self._vocabulary.tokens[token_id]
+        if self._is_plain and not num_ended and foresight.way is not None and foresight.way.startswith(text):
+            self._memo.ways[text] = foresight.way
         return found
 
     def _arrival(self, token_id: int) -> Arrival | None:
-        if self._shape is None:
-            return Arrival()
-        key = (self._shape, token_id)
-        if key not in self._arrivals:
+        if self._arrivals is None:
+            return _UNKNOWN
+        if token_id not in self._arrivals:
             try:
                 after = guarded_states(self._matcher.after(token_id))
             except (RepetitionError, LostError):
-                return Arrival()  # elsewhere it may come through
-            self._arrivals[key] = _arrived(self._states[0], after)
-        return self._arrivals[key]
+                return _UNKNOWN  # elsewhere it may come through
+            self._arrivals[token_id] = _arrived(self._states[0], after)
+        return self._arrivals[token_id]
 
 
 def _beginnings(text: bytes) -> Iterator[bytes]:
@@ -295,6 +360,20 @@ def _arrived(before: State, after: list[State]) -> Arrival | None:
     is_inside = len(new) > at + 1 or after[0].mode not in _BEHIND
     begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
     return Arrival((place(after[0]),), ended[at], begun) if is_inside and begins else None
+
+
+def _is_item_by_text(state: State) -> bool:
+    """A string is open or may begin that is an item of the outermost watched array, and only its text decides whether it is
+    an earlier one."""
+    at, frame = scope_index(state), state.frames[-1]
+    return (
+        state.notation == JSON
+        and at == len(state.frames) - 1
+        and frame.is_array
+        and not (frame.kept or frame.rivals or frame.slots or frame.reserved)
+        and state.mode in ("value", "string")
+        and (not state.text or is_plain_string(state.text))
+    )
 
 
 def _shape(state: State) -> Hashable:
