@@ -19,7 +19,8 @@ from interlock.constraints.providers.base import (
     Row,
     SpentBy,
 )
-from interlock.constraints.schema.guards.narrowing import Arrivals, Narrowing
+from interlock.constraints.schema.guards.arrivals import Arrivals
+from interlock.constraints.schema.guards.narrowing import Narrowing
 from interlock.constraints.schema.guards.scan import RepetitionError
 from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import is_allowed
 from interlock.constraints.providers.base import MatcherError, Row
+from interlock.constraints.schema.guards.arrivals import (
+    UNKNOWN,
+    Arrival,
+    Arrivals,
+    Place,
+    arrived,
+    shape,
+)
 from interlock.constraints.schema.guards.foresight import (
     DEAD,
     RESPELT,
@@ -34,35 +42,15 @@ from interlock.constraints.schema.guards.turn import LostError, Readings, guarde
 from interlock.constraints.schema.guards.values import is_plain_string
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
 
-Place = tuple[tuple[Hashable, ...], ...]
-"""By ``place``, one for each state that matters."""
-
-
-class Arrival(NamedTuple):
-    """Where a token comes to in the next item, and how many items it ends before. where: empty where that depends on more.
-    begun: what it begins of the string that comes next in the innermost array, where such a one may come."""
-
-    where: Place = ()
-    num_ended: int = 0
-    begun: bytes | None = None
-
-
-_UNKNOWN = Arrival()
-Arrivals = dict[Hashable, dict[int, Arrival | None]]
-"""By the shape of a place, then by token; ``None`` if it begins no item."""
-
-_PROBED = b"aeinorst0123456789 -_AEINORST./xyz"
+_PROBED = b"a0A -./e1E_i2In3No4Or5Rs6St7T89xyz"
 _MAX_PROBED = 6
+_MAX_REFUSED = 8  # bytes tried where none is possible
 _STARTS = tuple(b'"' + bytes((byte,)) for byte in _PROBED)
 
 
 _IN_STRING: dict[Mode, Mode] = {
     "value": "string", "string": "string", "key": "key string", "key string": "key string"
 }  # fmt: skip
-
-
-_BEHIND: frozenset[Mode] = frozenset(("after", "tag", "leave"))  # an item, where its array is what is open
-_OUTSIDE: frozenset[Mode] = _BEHIND | {"value"}
 
 
 class Narrowing:
@@ -79,15 +67,18 @@ class Narrowing:
         self._memo = first.memo or Memo()
         self._num_items = num_items(matcher.readings)
         is_alone = len(matcher.readings) == 1
-        self._arrivals = arrivals.setdefault(_shape(self._states[0]), {}) if is_alone else None
+        self._arrivals = arrivals.setdefault(shape(self._states[0]), {}) if is_alone else None
         self._is_plain = is_alone and _is_item_by_text(self._states[0])
         self._is_forced = np.count_nonzero(row) == 1 and len(bitmask.allowed_ids(row)) == 1
         self._probe: Probe | None = None
+        self._rests: list[bytes] = []  # of the strings that are earlier items, in order
 
     def run(self) -> int:
         """The number of tokens taken out."""
         near = [state for state in self._states if is_near(state)]
         texts = [list(echoes(state)) for state in near]
+        if self._is_plain and near:
+            self._rests = sorted(texts[0])
         alive = self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set()
         suspects = {one for state, ways in zip(near, texts, strict=True) for one in self._suspects(state, ways)}
         vetoed = self._vetoed(suspects, alive)
@@ -127,24 +118,30 @@ class Narrowing:
             if token in passed or text[:1] != b'"' or b'"' in text[1:] or b"\\" in text:
                 continue
             where = ((first, mode, text, *content),)
-            until = self._num_items if self._has_way(text) else self._until(where)
-            if until < self._num_items:
+            until = self._num_items if self._has_way(where) else self._memo.until.get(where)
+            if until == DEAD:
+                continue
+            if until is None or until < self._num_items:
                 free = self._free(token, ways)
                 num_free = len(free)
                 until = self._num_items + (num_free if mode == "string" else min(1, num_free)) - 1
                 if num_free:
                     self._memo.until[where] = until
                 if num_free and self._is_plain:
-                    self._memo.ways[text] = text + bytes((min(free),))
+                    self._memo.ways[where] = text + bytes((min(free),))
             if until >= self._num_items and self._arrivals is not None:
                 alive.add(token_id)
                 passed.update(_beginnings(token))
         return alive
 
-    def _has_way(self, text: bytes) -> bool:
-        """A new string may begin with ``text``."""
-        way = self._memo.ways.get(text) if self._is_plain else None
-        return way is not None and not any(self._states[0].frames[-1].seen.beginning_with(way))
+    def _has_way(self, where: Place) -> bool:
+        """where: inside a string that may become a new one."""
+        way = self._memo.ways.get(where) if self._is_plain else None
+        if way is None:
+            return False
+        rest = way[len(self._states[0].text) :]
+        at = bisect_left(self._rests, rest)
+        return at == len(self._rests) or not self._rests[at].startswith(rest)
 
     def _free(self, token: bytes, ways: list[bytes]) -> set[int]:
         """In a string: the bytes behind ``token`` that lead to something new, as far as the row tells."""
@@ -190,7 +187,7 @@ class Narrowing:
     def _passes(self, token_id: int) -> bool:
         """It is known that from behind the token there is a way on, whatever item ends there."""
         assert self._arrivals is not None
-        arrival = self._arrivals.get(token_id, _UNKNOWN)
+        arrival = self._arrivals.get(token_id, UNKNOWN)
         return arrival is None or self._is_known(arrival.where, arrival.num_ended)
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
@@ -226,9 +223,10 @@ class Narrowing:
         end = text.find(b'"', 1)
         if end > 0:
             return True if text[: end + 1] in state.frames[-1].seen else None
-        if self._has_way(text):
+        where = ((state.frames[-1].place, "string", text),)
+        if self._has_way(where):
             return False
-        until = self._memo.until.get(((state.frames[-1].place, "string", text),))
+        until = self._memo.until.get(where)
         if until == DEAD:
             return not self._is_forced
         return False if until is not None and until >= self._num_items else None
@@ -275,7 +273,7 @@ class Narrowing:
             return False
         found = self._until_by_probes(token_id, near) + num_ended
         if found < self._num_items + num_ended:
-            found = self._foreseen(token_id, num_ended)
+            found = self._foreseen(token_id, near, num_ended)
         if num_ended and found > self._num_items + num_ended:
             self._memo.until[where] = found - num_ended  # whatever the items are that end here
         elif not num_ended and found >= self._num_items:
@@ -289,14 +287,21 @@ class Narrowing:
         if len(near) == 1 and near[0].mode in ("string", "key string") and taken is not None:
             ids, inner = self._vocabulary.ids, self._matcher.inner
             is_enough = near[0].mode == "key string" or self._is_same_item(near[0])
+            num_refused = 0
             for byte in _PROBED:
                 step = ids.get(bytes((byte,)))
-                if byte not in taken and step is not None and inner.validate([token_id, step]) == 2:
-                    num_free += 1
-                    if self._is_same_item(near[0]):
-                        self._memo.ways[near[0].text] = near[0].text + bytes((byte,))
-                    if is_enough or num_free >= _MAX_PROBED:
+                if byte in taken or step is None:
+                    continue
+                if inner.validate([token_id, step]) < 2:
+                    num_refused += 1
+                    if num_refused >= _MAX_REFUSED and not num_free:
                         break
+                    continue
+                num_free += 1
+                if self._is_same_item(near[0]):
+                    self._memo.ways[place(near[0]),] = near[0].text + bytes((byte,))
+                if is_enough or num_free >= _MAX_PROBED:
+                    break
         return self._num_items + num_free - 1
 
     def _is_same_item(self, state: State) -> bool:
@@ -309,7 +314,7 @@ class Narrowing:
             and state.frames[-1].index == here[-1].index
         )
 
-    def _foreseen(self, token_id: int, num_ended: int) -> int:
+    def _foreseen(self, token_id: int, near: list[State], num_ended: int) -> int:
         """See ``Foresight.until``. In doubt there is a way on."""
         probe = self._probe = self._probe or self._matcher.clone()
         try:
@@ -321,45 +326,24 @@ class Narrowing:
         except (ExhaustedError, MatcherError):
             self._probe = None  # it may be anywhere
             return self._num_items + num_ended
-        text = self._states[0].text + self._vocabulary.tokens[token_id]
-        if self._is_plain and not num_ended and foresight.way is not None and foresight.way.startswith(text):
-            self._memo.ways[text] = foresight.way
+        if foresight.way is not None and len(near) == 1 and self._is_same_item(near[0]):
+            self._memo.ways[place(near[0]),] = foresight.way
         return found
 
     def _arrival(self, token_id: int) -> Arrival | None:
         if self._arrivals is None:
-            return _UNKNOWN
+            return UNKNOWN
         if token_id not in self._arrivals:
             try:
                 after = guarded_states(self._matcher.after(token_id))
             except (RepetitionError, LostError):
-                return _UNKNOWN  # elsewhere it may come through
-            self._arrivals[token_id] = _arrived(self._states[0], after)
+                return UNKNOWN  # elsewhere it may come through
+            self._arrivals[token_id] = arrived(self._states[0], after)
         return self._arrivals[token_id]
 
 
 def _beginnings(text: bytes) -> Iterator[bytes]:
     return (text[:size] for size in range(1, len(text) + 1))
-
-
-def _arrived(before: State, after: list[State]) -> Arrival | None:
-    at = scope_index(before)
-    assert at is not None
-    old = before.frames
-    if not after:
-        return None
-    new = after[0].frames
-    if len(after) > 1 or len(new) <= at:
-        return Arrival(num_ended=1)
-    ended = [new[depth].seen.count - one.seen.count for depth, one in enumerate(old[: len(new)])]
-    is_next = len(new) == len(old) and old[-1].is_array and ended[-1] == sum(ended) == 1
-    is_string = is_next and before.mode == "string" and after[0].mode in ("string", "value")
-    begun = after[0].text if is_string else None
-    if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
-        return Arrival(num_ended=1, begun=begun)
-    is_inside = len(new) > at + 1 or after[0].mode not in _BEHIND
-    begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
-    return Arrival((place(after[0]),), ended[at], begun) if is_inside and begins else None
 
 
 def _is_item_by_text(state: State) -> bool:
@@ -374,10 +358,3 @@ def _is_item_by_text(state: State) -> bool:
         and state.mode in ("value", "string")
         and (not state.text or is_plain_string(state.text))
     )
-
-
-def _shape(state: State) -> Hashable:
-    """What decides where a token leads, as far as items begin and end."""
-    at = scope_index(state)
-    frames = state.frames[at:]
-    return (state.mode, frames[0].place, *((one.is_array, one.checked, one.index == 0) for one in frames))

@@ -51,10 +51,10 @@ class RepetitionError(ScanError):
 
 class Memo:
     """What is known about the places in the items of one array as it is now. until: by place, the number of items up to
-    which a way on is known from there, or ``DEAD``. ways: by the beginning of a string, a longer one that the grammar has:
-    a way on while no earlier item begins with that. It says nothing about the document, so all are equal."""
+    which a way on is known from there, or ``DEAD``. ways: by place inside a string, a longer beginning of it that the
+    grammar has: a way on while no earlier item begins with that. It says nothing about the document, so all are equal."""
 
-    def __init__(self, until: dict[Any, int] | None = None, ways: dict[bytes, bytes] | None = None) -> None:
+    def __init__(self, until: dict[Any, int] | None = None, ways: dict[Any, bytes] | None = None) -> None:
         self.until = until or {}
         self.ways = {} if ways is None else ways
 
