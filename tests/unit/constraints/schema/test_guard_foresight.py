@@ -42,8 +42,8 @@ DOMAINS = {
     "strings that differ by position": {
         "type": "array",
         "uniqueItems": True,
-        "prefixItems": [{"enum": ["aa", "ab"]}, {"enum": ["aa", "ab", "b"]}, {"enum": ["ab", "ac", "ad", "b"]}],
-        "items": {"enum": ["aa", "ad", "ae"]},
+        "prefixItems": [{"type": "string", "pattern": "^a[a-z]?$"}, {"type": "string", "pattern": "^[ab]$"}],
+        "items": {"type": "string", "pattern": "^[abc]{1,2}$"},
         "minItems": 1,
         "maxItems": 4,
     },
