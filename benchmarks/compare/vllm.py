@@ -25,6 +25,7 @@ def main() -> None:
     commands = {"interlock, torch": ours(folder, options)} if importlib.util.find_spec("torch") else {}
     commands["interlock, llama.cpp"] = ours(str(demo_model(env.cache_dir(), None)), options)
     peer = ["benchmarks/peers/vllm_server.py", folder, "--environment", str(options.vllm)]
+    peer += ["--backend", "auto"]  # vLLM's own default; guidance, which Interlock asks for, refuses more
     commands["vllm"] = [*peer, "--context", str(options.context), "--threads", str(options.threads)]
     precision = {name: "Q8_0" if "llama.cpp" in name else "float32" for name in commands}
     with ExitStack() as stack:

@@ -26,6 +26,11 @@ _START_S = 600.0
 _ARGUMENTS = (
     *("--dtype", "float32", "--enforce-eager", "--host", "127.0.0.1", "--served-model-name", NAME),
     *("--enable-scale-out", "--enable-prompt-tokens-details"),
+    *(
+        "--enable-auto-tool-choice",
+        "--tool-call-parser",
+        "hermes",
+    ),  # for its own tool calls; Interlock needs none
 )
 
 
