@@ -193,7 +193,9 @@ class CompilePool:
             )
         except HelperDiedError as error:
             _log.warning("a compile helper died: %s", error)
-            return InterlockError("constraint_too_complex", "the constraint exceeds the compiler's memory")
+            return InterlockError(
+                "constraint_too_complex", "the constraint exceeds the compiler's memory or stack"
+            )
 
     def _settled(self, key: str, answer: Answer | InterlockError) -> LoweredConstraint:
         if isinstance(answer, Lowered | Refused) and self._metrics is not None:

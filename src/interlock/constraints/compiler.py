@@ -22,10 +22,6 @@ from interlock.errors import InterlockError
 
 _log = log.get(__name__)
 
-_STACK_BYTES = 64 << 20
-"""The grammar engine recurses as deep as a grammar is long, and an overflow ends the process. A compile helper has tried each
-grammar, on a stack of 8 MiB as a rule; here, where everybody's requests run, there is room for more than passes there."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompilerStats:
@@ -142,11 +138,7 @@ class GrammarCompiler:
             job = self._waiting.popleft()
             job.status = "running"
             self._num_running += 1
-            usual = threading.stack_size(_STACK_BYTES)
-            try:
-                threading.Thread(target=self._run, args=(job,), name="grammar-compile", daemon=True).start()
-            finally:
-                threading.stack_size(usual)
+            threading.Thread(target=self._run, args=(job,), name="grammar-compile", daemon=True).start()
 
     def _take_waiting(self) -> list[_Job]:
         taken, self._waiting = list(self._waiting), deque()

@@ -21,15 +21,13 @@ from interlock.constraints.providers.base import (
     Row,
     SpentBy,
 )
+from interlock.constraints.providers.llguidance_compile import compile_native
 from interlock.constraints.providers.llguidance_errors import (
     DEAD_END,
-    check_compile,
-    compile_error,
     is_fatal,
     is_spent,
     message_of,
 )
-from interlock.constraints.providers.llguidance_forced import check_forced
 from interlock.constraints.providers.llguidance_limits import parser_limits
 from interlock.constraints.providers.llguidance_tokenizer import native_tokenizer
 from interlock.core.tokenizer import Tokenizer, Vocabulary
@@ -73,22 +71,7 @@ class LLGuidanceProvider:
         )
 
     def _compiled(self, grammar: str) -> Any:
-        """A native matcher at the start, with a lexer of its own, and its first mask computed."""
-        try:
-            native = llguidance.LLMatcher(self._tokenizer, grammar, log_level=0, limits=self._limits)
-            check_compile(native)
-            mask = native.compute_bitmask()
-            check_compile(native)
-            if not any(mask):
-                raise InterlockError("invalid_grammar", "the grammar matches nothing")
-            check_forced(native, mask)
-        except InterlockError:
-            raise
-        except BaseException as exc:
-            if is_fatal(exc):
-                raise
-            raise compile_error(message_of(exc)) from None
-        return native
+        return compile_native(self._tokenizer, grammar, self._limits)
 
 
 class LLGuidanceGrammar:
