@@ -10,7 +10,7 @@ from interlock.errors import InterlockError
 
 T = TypeVar("T")
 
-STACK_BYTES = 256 << 20
+STACK_BYTES = 64 << 20
 """Address space; what is not used takes no memory."""
 
 _starting = threading.Lock()  # the size of a stack is a setting of the whole process

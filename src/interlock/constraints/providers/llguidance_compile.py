@@ -26,8 +26,9 @@ from interlock.errors import InterlockError
 _FEW_LINES = 100
 """Grammars of so many lines fit any stack."""
 
-_MAX_LEVELS = 30_000
-"""Rules and parentheses of one grammar. Each takes up to 3 KiB of stack if it stands inside all others."""
+_MAX_LEVELS = 10_000
+"""Rules and groups of one grammar. Each takes up to 3 KiB of stack if it stands inside all others, and more are refused
+by the engine for their symbols, after seconds."""
 
 _MAX_NESTED_TERMINALS = 400
 """Masks walk through terminals inside terminals, on the stack of whoever asks; so many take less than 256 KiB."""
@@ -36,7 +37,7 @@ _PART = re.compile(
     r"""
     "(?:[^"\\\n]|\\.)*" | /(?![/*])(?:[^/\\\n]|\\.)+/ | //[^\n]* | \#[^\n]*
   | ^ [ \t]* \?? (?P<defined> \w+ ) (?: \[ [^\]\n]* \] )? \s* ::? (?!:)
-  | (?P<opening> \( )
+  | (?P<opening> (?<!\w) \( )
   | (?P<terminal> \b [A-Z]\w* )
     """,
     re.VERBOSE | re.MULTILINE,
