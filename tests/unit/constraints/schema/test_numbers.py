@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
+import math
 import random
+import struct
 from fractions import Fraction
 
 import pytest
@@ -132,6 +135,44 @@ def test_written_numbers_are_exactly_the_members(terminal) -> None:
     ],
 )  # fmt: skip
 def test_numeric_keywords(schema, accepted, rejected, language) -> None:
+    found = language(schema)
+    assert [text for text in accepted if not found.accepts(text)] == []
+    assert [text for text in rejected if found.accepts(text)] == []
+
+
+EDGES = [
+    "5e-324",
+    "4.94e-324",
+    "1e-323",
+    "2.2250738585072014e-308",
+    "1.7976931348623157e+308",
+    "1e308",
+    "1.79e308",
+]
+
+
+@pytest.mark.parametrize("bound", [{}, {"exclusiveMinimum": 0}, {"minimum": -1}])
+def test_every_double_is_a_number_in_the_spelling_of_json(language, bound) -> None:
+    found = language({"type": "number", **bound})
+    chooser = random.Random(3)
+    doubles = [struct.unpack("d", chooser.randbytes(8))[0] for _ in range(300)]
+    texts = EDGES + [json.dumps(abs(value)) for value in doubles if math.isfinite(value) and value]
+    assert [text for text in texts if not found.accepts(text)] == []
+    nothing_or_too_much = ["2e-324", "1e-400", "1.8e308", "1.7977e308", "2e308", "1e309"]
+    assert [text for text in nothing_or_too_much if found.accepts(text)] == []
+    if not bound:
+        assert [text for text in texts if not found.accepts(f"-{text}")] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "rejected"),
+    [
+        ({"type": "number", "minimum": 2}, ["1.7e308", "2e+00"], ["5e-324", "1e-320"]),
+        ({"type": "number", "exclusiveMaximum": 2}, ["5e-324", "-1.7e308"], ["1e308"]),
+        ({"type": "number", "exclusiveMinimum": 1e-323}, ["1e-300"], ["1.1e-323"]),
+    ],
+)
+def test_bounds_at_the_ends_of_a_double(schema, accepted, rejected, language) -> None:
     found = language(schema)
     assert [text for text in accepted if not found.accepts(text)] == []
     assert [text for text in rejected if found.accepts(text)] == []

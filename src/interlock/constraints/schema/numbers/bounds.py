@@ -5,8 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-_MAX_EXPONENT = 307  # larger ones overflow a double
-_MIN_EXPONENT = -300
+# Any number with one of these exponents is a double other than zero.
+_MAX_EXPONENT = 307
+_MIN_EXPONENT = -323
+# The ends of what a double holds, as far as no reader makes infinity or zero of it.
+_HUGE = "(1(\\.[0-6][0-9]*)?|1\\.7([0-8][0-9]*|9([0-6][0-9]*)?)?|1\\.7976931348623157)[eE]\\+?308"
+_TINY = "[3-9](\\.[0-9]+)?[eE]-324"
+_LEAST_EXACT_EXPONENT = -300  # below, doubles lie so far apart that a number may be rounded onto a bound near it
 _NATURAL = "(0|[1-9][0-9]*)"
 _MANTISSA = "[1-9](\\.[0-9]+)?"
 
@@ -123,7 +128,7 @@ def _exponents(low: Fraction | None, high: Fraction | None, is_open: bool = Fals
     """Unsigned texts with an exponent, bounded on one side by a positive number."""
     bound = low if low is not None else high
     if bound is None:
-        return f"{_MANTISSA}[eE]({_exponent_range(_MIN_EXPONENT, _MAX_EXPONENT)})"
+        return f"{_MANTISSA}[eE]({_exponent_range(_MIN_EXPONENT, _MAX_EXPONENT)})|{_HUGE}|{_TINY}"
     order, lead, fraction = _scientific(bound)
     forms = []
     rest = (
@@ -133,8 +138,12 @@ def _exponents(low: Fraction | None, high: Fraction | None, is_open: bool = Fals
     )
     if rest:
         forms.append(f"{_MANTISSA}[eE]({rest})")
+    if low is not None and order < _MAX_EXPONENT + 1:
+        forms.append(_HUGE)
+    if high is not None and order >= _MIN_EXPONENT:
+        forms.append(_TINY)
     here = _exponent_range(order, order)
-    if here and _MIN_EXPONENT <= order <= _MAX_EXPONENT:
+    if here and _LEAST_EXACT_EXPONENT <= order <= _MAX_EXPONENT:
         mantissas = []
         if low is not None:
             if lead < 9:
