@@ -12,6 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlock.constraints.lowering import lower
+from interlock.constraints.providers.registry import create_provider
 from interlock.core.events import (
     ParserEvent,
     ReasoningDelta,
@@ -20,11 +22,13 @@ from interlock.core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlock.core.output_format import TextFormat
 from interlock.core.tokenizer import Tokenizer
-from interlock.core.tools import Tool
+from interlock.core.tools import Tool, ToolChoice, ToolContext
 from interlock.errors import InterlockError
 from interlock.families.base import ModelFamily
 from interlock.families.registry import FAMILIES
+from interlock.families.wire.constrain import constrain
 from interlock.families.wire.parse import StreamParser
 from interlock.families.wire.spell import spell_calls
 
@@ -131,6 +135,26 @@ def tools_and_calls(draw: st.DrawFn) -> tuple[tuple[Tool, ...], Calls]:
     return tuple(tools), calls
 
 
+def assert_legal(family: ModelFamily, tokenizer: Tokenizer, tools: tuple[Tool, ...], calls: str) -> None:
+    """A turn of these calls is one that the grammar lets through."""
+    context = ToolContext(
+        effective_tools=tools,
+        callable_tools=tools,
+        tool_choice=ToolChoice(mode="required"),
+        constrained=True,
+    )
+    spec = constrain(family, tools=context, output_format=TextFormat(), thinking="none")
+    assert spec is not None
+    provider = create_provider("llguidance", tokenizer)
+    matcher = provider.compile(lower(spec, tokenizer.special_tokens).grammar).matcher()
+    answer = family.answer
+    before = answer.open + answer.close if answer and answer.leads_always else ""
+    before += family.tool_calls.lead if family.tool_calls.always_leads else ""
+    ids = tokenizer.encode(before + calls + (answer.turn_close if answer else ""))
+    legal = matcher.validate(ids)
+    assert legal == len(ids), tokenizer.decode(ids[max(0, legal - 90) :])
+
+
 @settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=tools_and_calls(), chance=st.randoms(use_true_random=False))
 def test_written_calls_are_read_back(
@@ -143,6 +167,7 @@ def test_written_calls_are_read_back(
         turn = spell_calls(family.tool_calls, calls)
     except InterlockError:
         return  # a text that the format cannot hold
+    assert_legal(family, tokenizer, tools, turn)
     for size in (lambda: 1, lambda: len(turn), lambda: chance.randint(1, 9)):
         feed = Feed(family, tokenizer, tools).push(pieces(turn, tokenizer, size)).finish()
         assert feed.calls() == calls
