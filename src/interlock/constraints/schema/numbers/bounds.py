@@ -11,7 +11,8 @@ _MIN_EXPONENT = -323
 # The ends of what a double holds, as far as no reader makes infinity or zero of it.
 _HUGE = "(1(\\.[0-6][0-9]*)?|1\\.7([0-8][0-9]*|9([0-6][0-9]*)?)?|1\\.7976931348623157)[eE]\\+?308"
 _TINY = "[3-9](\\.[0-9]+)?[eE]-324"
-_LEAST_EXACT_EXPONENT = -300  # below, doubles lie so far apart that a number may be rounded onto a bound near it
+# Below, doubles lie so far apart that a number may be rounded onto a bound near it.
+_LEAST_EXACT_EXPONENT = -300
 _NATURAL = "(0|[1-9][0-9]*)"
 _MANTISSA = "[1-9](\\.[0-9]+)?"
 
