@@ -66,6 +66,14 @@ def test_parentheses_in_texts_and_terminals_side_by_side_do_not_count() -> None:
     assert PROVIDER.compile(f"start: {alternatives}\n{texts}").matcher()
 
 
+def test_more_ways_on_than_the_parser_follows_are_refused_before_the_first_token() -> None:
+    """Optional keys in declared order: any of them may come first."""
+    keys = [f'r{n}: "k{n}" r{n + 1} | r{n + 1}' for n in range(2_500)]
+    with pytest.raises(InterlockError, match="5001 items") as caught:
+        PROVIDER.compile("\n".join(['start: "{" r0', *keys, 'r2500: "}"']))
+    assert caught.value.code == "constraint_too_complex"
+
+
 def test_conditions_of_rules_are_no_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llguidance_compile, "_MAX_LEVELS", 50)
     keys = " | ".join(f'"k{number}" t::set_bit(0) %if bit_clear(0)' for number in range(60))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from interlock.constraints.providers.llguidance_errors import message_of
 from interlock.constraints.providers.llguidance_limits import MAX_FORCED_BYTES
 from interlock.errors import InterlockError
 
@@ -21,5 +22,10 @@ def check_forced(native: Any, mask: bytes) -> None:
         )
     first = np.flatnonzero(np.unpackbits(np.frombuffer(mask, np.uint8), bitorder="little"))[0]
     probe = native.deep_copy()
-    if num_forced and not probe.consume_token(int(first)):
+    if probe.consume_token(int(first)):
+        return
+    reason = message_of(probe.get_error())
+    if num_forced and "items; max" not in reason:
         raise InterlockError("invalid_grammar", "the grammar forces text that never ends")
+    # more ways on than a row of the parser holds, as after the "{" of 2,000 optional keys in declared order
+    raise InterlockError("constraint_too_complex", f"nothing can follow the first token: {reason}")
