@@ -9,6 +9,7 @@ from typing import Literal
 PropertyOrder = Literal["declared", "any"]
 Whitespace = Literal["fixed", "flexible"]
 SchemaMode = Literal["exact", "relaxed"]
+CloseOnLength = Literal["off", "answers", "all"]
 ToolConstraints = Literal["auto", "all", "off"]
 RunnerName = Literal["auto", "llama_cpp", "torch", "fake"]
 KvType = Literal["f16", "f32", "q8_0", "q4_0", "bf16"]
@@ -194,6 +195,7 @@ class GenerationDefaults:
     tool_order: PropertyOrder = "any"
     whitespace: Whitespace = "fixed"
     schema_mode: SchemaMode = "exact"
+    close_on_length: CloseOnLength = "answers"
     reasoning_field: Literal["reasoning_content", "reasoning"] = "reasoning_content"
     max_thinking_tokens: int = 4096
     max_tokens: int | None = None

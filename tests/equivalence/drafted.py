@@ -11,7 +11,7 @@ import numpy as np
 from interlock.config import SpeculativeConfig, SpeculativeMethod
 from interlock.constraints.lowering import lower
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
-from interlock.core.engine import EngineRequest, ThinkingBudget
+from interlock.core.engine import EngineRequest, LengthClosing, ThinkingBudget
 from interlock.core.sampling import SamplingParams, TokenLimits
 from interlock.runners.fake import Prefix, UniformLogits
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -123,6 +123,7 @@ def requests() -> list[EngineRequest]:
                     constraint=constraint,
                     limits=LIMITS.get(way, TokenLimits()),
                     thinking=budget,
+                    closing=LengthClosing(),
                     report_accepting=way in ("seeded", "biased"),
                 )
             )

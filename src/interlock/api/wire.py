@@ -63,6 +63,7 @@ class WireInterlock(Wire):
     property_order: Literal["declared", "any"] | None = None
     whitespace: Literal["fixed", "flexible"] | None = None
     schema_mode: Literal["exact", "relaxed"] | None = None
+    close_on_length: Literal["off", "answers", "all"] | None = None
     logprobs: LogprobsOf | None = None
     timings: bool | None = None
     trace: bool | None = None

@@ -284,6 +284,13 @@ POLICY = (
         type=click.Choice(["exact", "relaxed"]),
         help="relaxed: what of a schema cannot be held is left out and reported, instead of refused.",
     ),
+    click.option(
+        "--close-on-length",
+        default="answers",
+        show_default=True,
+        type=click.Choice(["off", "answers", "all"]),
+        help="What is brought to a legal end when the tokens run out; all: tool calls too.",
+    ),
     DOCUMENTS,
     click.option(
         "--default-max-tokens",

@@ -13,6 +13,8 @@ from typing import Literal
 
 from interlock import log
 from interlock.constraints.cache import GrammarCache
+from interlock.constraints.closing import Endings
+from interlock.constraints.ending import EndingSearch
 from interlock.constraints.providers.base import CompiledGrammar, Provider
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn
@@ -95,9 +97,15 @@ class GrammarCompiler:
             future.set_result(found)
         return future
 
+    @functools.cached_property
+    def endings(self) -> Endings:
+        """What finds ways to the end of grammars."""
+        return Endings(EndingSearch(self._guard_vocabulary))
+
     def warm_up(self) -> None:
-        """Build now what the first guarded grammar would need: it takes the interpreter for some tenths of a second."""
-        _ = self._guard_vocabulary
+        """Build now what the first guarded grammar, and the first answer that is closed, would need: it takes the
+        interpreter for some tenths of a second."""
+        _ = self.endings
 
     def stats(self) -> CompilerStats:
         """A snapshot."""

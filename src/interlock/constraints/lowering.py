@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from interlock.constraints import schema
+from interlock.constraints.closers import closers
 from interlock.constraints.declared import declared_literals
 from interlock.constraints.lark.quoted import quoted
 from interlock.constraints.lark.syntax import LarkError
@@ -110,7 +111,9 @@ def _as_it_came(spec: ConstraintSpec) -> LoweredConstraint:
     note = (
         f"held by {spec.provider} as that reads it; JSON schemas in it are not checked for what it leaves out"
     )
-    return LoweredConstraint(provider=spec.provider, grammar=source, key=spec.digest(), notes=(note,))
+    return LoweredConstraint(
+        provider=spec.provider, grammar=source, key=spec.digest(), notes=(note,), closers=closers(spec.root)
+    )
 
 
 class _Lowering:
@@ -153,6 +156,7 @@ class _Lowering:
             key=key,
             notes=tuple(dict.fromkeys(self._notes)),
             literals=declared_literals(self._spec.root),
+            closers=closers(self._spec.root),
             guards=guards,
             unenforced=tuple(self._unenforced),
         )

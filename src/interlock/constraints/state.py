@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from interlock import log
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import Mask
+from interlock.constraints.closing import Closing
 from interlock.constraints.providers.base import Matcher, MatcherError, Row, SpentBy
 from interlock.constraints.thinking import ThinkingProgress
 from interlock.core.engine import ThinkingBudget
@@ -22,7 +23,7 @@ _log = log.get(__name__)
 
 
 class ConstraintState:
-    """A matcher, a thinking budget, or both.
+    """A matcher, a thinking budget, or both. closing: how it ends where the token budget does, for one with a matcher.
 
     Once the matcher has failed, ``error`` says why and every method but ``close`` raises ``MatcherError``.
     At the end of the thinking budget the closing ids are the only ones allowed, one by one; where the grammar
@@ -31,8 +32,15 @@ class ConstraintState:
     Whatever a matcher raises is a failure of this one sequence: guards are our own code and may have faults.
     """
 
-    def __init__(self, matcher: Matcher | None, *, thinking: ThinkingBudget | None = None) -> None:
+    def __init__(
+        self,
+        matcher: Matcher | None,
+        *,
+        thinking: ThinkingBudget | None = None,
+        closing: Closing | None = None,
+    ) -> None:
         self._matcher = matcher
+        self._closing = closing
         self._fault: str | None = None
         self._thinking = None if thinking is None else ThinkingProgress.start(thinking)
 
@@ -66,8 +74,42 @@ class ConstraintState:
         """Nothing but a stop id can follow."""
         return self._matcher is not None and self._ask(lambda matcher: matcher.is_terminated)
 
+    @property
+    def is_closed(self) -> bool:
+        """The output has been brought to its end, since its budget was used up."""
+        return self._closing is not None and self._closing.is_closed
+
+    def refuses(self, token_id: int) -> bool:
+        """Whether the budget leaves no room for ``token_id`` and an end behind it; then ``ending_ids`` are the end. To be
+        asked once before each ``accept``."""
+        closing = self._closing
+        return closing is not None and self._ask(lambda matcher: closing.refuses(matcher, token_id))
+
+    @property
+    def ending_ids(self) -> tuple[int, ...]:
+        """After ``refuses``: what brings the output to its end."""
+        return () if self._closing is None else self._closing.ending_ids
+
+    def close_output(self, *, by_ending: bool) -> None:
+        """After ``refuses``: force ``ending_ids``, or let the output be cut off."""
+        assert self._closing is not None
+        if by_ending:
+            self._closing.begin()
+        else:
+            self._closing.give_up()
+
+    def replay(self, token_ids: Iterable[int]) -> None:
+        """Advance by what has been said already."""
+        for token_id in token_ids:
+            closing = self._closing
+            if closing is not None:
+                self._ask(lambda matcher: closing.replayed(matcher, token_id))  # noqa: B023 - called at once
+            self.accept(token_id)
+
     def forced_id(self) -> int | None:
-        """The closing id that the thinking budget demands next."""
+        """The next id of an ending that has begun, or the closing id that the thinking budget demands."""
+        if self._closing is not None and self._closing.has_begun:
+            return self._closing.next_id
         forced = None if self._thinking is None else self._thinking.forced_id
         if forced is None or self._matcher is None:
             return forced
@@ -103,6 +145,8 @@ class ConstraintState:
             self._ask(lambda matcher: matcher.accept(token_id))
         if self._thinking is not None:
             self._thinking = self._thinking.after(token_id)
+        if self._closing is not None:
+            self._closing.took(token_id)
 
     def accepts(self, token_id: int) -> bool:
         """Whether ``token_id`` may follow."""
@@ -115,6 +159,7 @@ class ConstraintState:
         """An independent state at the same place."""
         twin = ConstraintState(None if self._matcher is None else self._ask(lambda matcher: matcher.clone()))
         twin._thinking = self._thinking
+        twin._closing = None if self._closing is None else self._closing.forked()
         return twin
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> list[Mask | None]:
@@ -123,7 +168,7 @@ class ConstraintState:
 
         A draft harms nobody: it ends where a mask cannot be computed; only the first one raises ``MatcherError``.
         """
-        if self._matcher is not None and (self._thinking is None or self._thinking.is_over):
+        if self._matcher is not None and self._only_matcher_decides:
             return list(self._ask(lambda matcher: matcher.plan(draft, rows)).rows)
         masks = [rows[0] if self.fill_if_any(rows[0]) else None]
         if draft:
@@ -136,6 +181,11 @@ class ConstraintState:
                     masks.append(row if probe.fill_if_any(row) else None)
             probe.close()
         return masks
+
+    @property
+    def _only_matcher_decides(self) -> bool:
+        is_thinking = self._thinking is not None and not self._thinking.is_over
+        return not is_thinking and (self._closing is None or not self._closing.has_begun)
 
     def close(self) -> None:
         """Free native memory. Idempotent, raises nothing."""

@@ -183,6 +183,7 @@ class LoweredConstraint:
     key: cache key; equal keys mean equal grammars.
     notes: what the report says that a caller should see (annotations ignored, ...).
     literals: keys and string constants that the spec declares, for guesses at what comes next.
+    closers: texts that may end free text, for closing an answer early.
     guards: JSON text of what must be checked beside the grammar while generating (``GuardedTurn``), part of ``key``.
     unenforced: keywords of relaxed schemas that the grammar leaves out.
     """
@@ -192,6 +193,7 @@ class LoweredConstraint:
     key: str
     notes: tuple[str, ...] = ()
     literals: tuple[str, ...] = ()
+    closers: tuple[str, ...] = ()
     guards: str = ""
     unenforced: tuple[Problem, ...] = ()
 

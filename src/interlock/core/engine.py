@@ -40,6 +40,17 @@ class ThinkingBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LengthClosing:
+    """A constrained output that would be cut off by its budget is brought to a legal end within it, and its finish reason stays
+    ``length``. openers: what begins calls, which no ending does. calls: calls that have begun are closed too; else
+    nothing is behind an opener.
+    """
+
+    openers: tuple[int, ...] = ()
+    calls: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineRequest:
     """One sequence to generate. Made by ``resolve`` only.
 
@@ -61,6 +72,7 @@ class EngineRequest:
     constraint: LoweredConstraint | None = None
     limits: TokenLimits = TokenLimits()
     thinking: ThinkingBudget | None = None
+    closing: LengthClosing | None = None
     priority: int = 0
     deadline_s: float | None = None
     report_accepting: bool = False
@@ -94,7 +106,8 @@ class EngineFailure:
 class EngineOutput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """New tokens of one request. The last one of a request has ``finish_reason`` set.
 
-    finish_reason: ``stop`` a stop id or the end of the grammar; ``length`` the token or context budget;
+    finish_reason: ``stop`` a stop id or the end of the grammar; ``length`` the token or context budget, also where
+        the output was closed for it;
         ``abort`` aborted on request; ``error`` see ``failure``.
     is_accepting: the constraint may end after ``token_ids``; ``None`` where not reported (free requests
         always, constrained ones unless finished or ``report_accepting``).
@@ -169,9 +182,11 @@ class Enforcement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineTraits:
-    """continues_constraints: it can go on in the middle of a constraint; where not, it needs ``ThinkingBudget.rest``."""
+    """continues_constraints: it can go on in the middle of a constraint; where not, it needs ``ThinkingBudget.rest``.
+    closes_on_length: it heeds ``EngineRequest.closing``."""
 
     continues_constraints: bool = True
+    closes_on_length: bool = True
     enforcement: Enforcement = Enforcement()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from interlock.config import PropertyOrder, SchemaMode, ToolConstraints, Whitespace
+from interlock.config import CloseOnLength, PropertyOrder, SchemaMode, ToolConstraints, Whitespace
 from interlock.core.messages import Message
 from interlock.core.output_format import OutputFormat, TextFormat
 from interlock.core.sampling import SamplingOptions
@@ -19,12 +19,14 @@ class JsonPolicy:
     open_objects: an object schema that declares properties also admits undeclared keys.
     property_order: ``declared`` or ``any``. whitespace: ``fixed`` spacing, or bounded ``flexible``.
     schema_mode: what of a schema cannot be held is refused (``exact``), or left out and reported (``relaxed``).
+    close_on_length: what is brought to a legal end when the tokens run out: nothing, ``answers``, or also calls (``all``).
     """
 
     open_objects: bool | None = None
     property_order: PropertyOrder | None = None
     whitespace: Whitespace | None = None
     schema_mode: SchemaMode | None = None
+    close_on_length: CloseOnLength | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

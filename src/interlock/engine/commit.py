@@ -66,6 +66,8 @@ def commit_choices(
             progress.failure = EngineFailure(code=choice.error, message=CATALOG[choice.error].meaning)
             progress.is_tainted = True
             break
+        if _is_closed_before(progress, sequence, choice.token_id, model_stop_ids):
+            break
         is_draft = index < len(draft) and choice.token_id == draft[index]
         _add(progress, sequence, choice.token_id, model_stop_ids, choice.logprob, _traced(choice, is_draft))
         if progress.is_over or not is_draft:
@@ -91,8 +93,40 @@ def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozen
             return
         if token_id is None or _is_forbidden(sequence, token_id):
             return
+        if _is_closed_before(progress, sequence, token_id, model_stop_ids):
+            continue
         _add(progress, sequence, token_id, model_stop_ids)
         progress.num_forced += 1
+
+
+def _is_closed_before(
+    progress: Progress, sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]
+) -> bool:
+    """Whether the budget of ``sequence`` makes it end in another way than by going on with ``token_id``. What the request
+    forbids closes nothing."""
+    constraint = sequence.constraint
+    if constraint is None or _ends(sequence, token_id, model_stop_ids):
+        return False
+    try:
+        if not constraint.refuses(token_id):
+            return False
+    except MatcherError as error:
+        progress.failure = EngineFailure(code="matcher_failed", message=str(error))
+        return True
+    ending = constraint.ending_ids
+    is_permitted = _is_permitted(sequence, ending)
+    constraint.close_output(by_ending=is_permitted)
+    if is_permitted and not ending:
+        progress.parts.append(Committed((), "length", True))
+    return is_permitted
+
+
+def _is_permitted(sequence: Sequence, token_ids: Seq[int]) -> bool:
+    limiter = sequence.limiter
+    if limiter is None:
+        return True
+    tail = sequence.output_tail(limiter.tail_length)
+    return all(limiter.allows(one, (*tail, *token_ids[:index])) for index, one in enumerate(token_ids))
 
 
 def _is_forbidden(sequence: Sequence, token_id: int) -> bool:
@@ -142,7 +176,8 @@ def _commit(
 ) -> Committed:
     """Advance ``sequence`` by ``token_id``. Raises ``MatcherError``, and then nothing is committed.
 
-    Precedence: a stop id where an end is allowed, then the end of the grammar, then the length.
+    Precedence: a stop id where an end is allowed, then the end that the length made necessary, then the end of the
+    grammar, then the length.
     """
     if _ends(sequence, token_id, model_stop_ids):
         return Committed((), "stop", None if sequence.request.constraint is None else True)
@@ -169,6 +204,8 @@ def _ends(sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]) -> 
 
 
 def _finish_reason(sequence: Sequence) -> EngineFinishReason | None:
+    if sequence.constraint is not None and sequence.constraint.is_closed:
+        return "length"
     if sequence.constraint is not None and sequence.constraint.is_terminated:
         return "stop"
     return "length" if sequence.num_output_tokens >= sequence.max_output_tokens else None

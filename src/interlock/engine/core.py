@@ -12,6 +12,7 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
+from interlock.constraints.state import ConstraintState
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
 from interlock.core.tokenizer import Vocabulary
@@ -25,7 +26,7 @@ from interlock.engine.outbox import Outbox
 from interlock.engine.prompt_cache import PromptCache
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.request_meter import RequestMeter
-from interlock.engine.resume import resumed_constraint
+from interlock.engine.resume import closing_of, resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
 from interlock.engine.sequence import Sequence, SequenceStatus
 from interlock.engine.step_stats import StepStats
@@ -259,9 +260,7 @@ class EngineCore:
             if sequence.status is SequenceStatus.FINISHED:
                 continue
             try:
-                constraint = resumed_constraint(
-                    sequence.request, grammar.result().matcher(), sequence.output_ids
-                )
+                constraint = self._constraint(sequence, grammar.result())
             except InterlockError as error:
                 self._fail(sequence, error.code, error.message)
             except MatcherError as error:
@@ -272,6 +271,11 @@ class EngineCore:
             else:
                 sequence.constraint = constraint
                 self._begin(sequence)
+
+    def _constraint(self, sequence: Sequence, grammar: CompiledGrammar) -> ConstraintState:
+        matcher, request = grammar.matcher(), sequence.request
+        closing = closing_of(request, matcher, lambda: self._compiler.endings, sequence.max_output_tokens)
+        return resumed_constraint(request, matcher, sequence.output_ids, closing)
 
     def _begin(self, sequence: Sequence) -> None:
         """Let a sequence whose grammar has come wait for a slot. What its output must begin with is computed with
@@ -339,6 +343,8 @@ class EngineCore:
         if progress.num_tokens:
             sequence.meter.chose(self._clock())
         self._advance(sequence, progress)
+        if sequence.status is SequenceStatus.RUNNING and not sequence.num_pending_tokens:
+            self._scheduler.step_back(sequence)  # it is to be closed, by tokens that need logits
 
     def _advance(self, sequence: Sequence, progress: Progress) -> None:
         """Add what is forced behind ``progress``, and tell the request."""

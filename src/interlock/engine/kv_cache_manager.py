@@ -129,6 +129,11 @@ class KVCacheManager:
         self._runner.truncate(sequence.slot, 0)
         sequence.num_computed_tokens = 0
 
+    @property
+    def cuts_anywhere(self) -> bool:
+        """``cut`` works for any number of tokens."""
+        return self._runner.info.capabilities.partial_rollback
+
     def cut(self, sequence: Sequence, num_tokens: int) -> None:
         """Drop what the slot of ``sequence`` holds behind its first ``num_tokens`` tokens."""
         assert sequence.slot is not None

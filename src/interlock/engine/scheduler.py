@@ -165,6 +165,13 @@ class Scheduler:
         """Drop what a running sequence has in the cache behind its first ``num_tokens`` tokens: a draft that failed."""
         self._kv.cut(sequence, num_tokens)
 
+    def step_back(self, sequence: Sequence) -> None:
+        """Compute the last token of a running sequence again."""
+        if self._kv.cuts_anywhere:
+            self._kv.cut(sequence, len(sequence.token_ids) - 1)
+        else:
+            self._kv.clear(sequence)
+
     def restart(self, sequence: Sequence) -> None:
         """Compute all tokens of a running sequence again."""
         self._kv.clear(sequence)

@@ -73,7 +73,7 @@ class VllmEngine:
     @property
     def traits(self) -> EngineTraits:
         enforcement = Enforcement(masks="vllm", tokens="interlock", guards=None)
-        return EngineTraits(continues_constraints=False, enforcement=enforcement)
+        return EngineTraits(continues_constraints=False, closes_on_length=False, enforcement=enforcement)
 
     async def start(self) -> None:
         self._enter("loading_model")

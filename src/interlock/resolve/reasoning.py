@@ -11,6 +11,7 @@ from interlock.core.request import ReasoningOptions
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError
 from interlock.families.base import ReasoningFormat, Thinking
+from interlock.resolve.closing import opener_id
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -128,8 +129,5 @@ def _first_special(marker: str, tokenizer: Tokenizer) -> tuple[int, ...] | None:
 
 def _call_ids(openers: tuple[str, ...], tokenizer: Tokenizer) -> tuple[int, ...]:
     """The first special token in each of ``openers`` that has one."""
-    special = tokenizer.vocabulary.special_ids
-    found = (
-        next((token for token in tokenizer.encode(opener) if token in special), None) for opener in openers
-    )
+    found = (opener_id(opener, tokenizer) for opener in openers)
     return tuple(dict.fromkeys(token for token in found if token is not None))

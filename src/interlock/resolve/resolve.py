@@ -7,12 +7,13 @@ from functools import partial
 from typing import Literal
 
 from interlock.core.constraint import ConstraintSpec
-from interlock.core.engine import Enforcement, EngineRequest
+from interlock.core.engine import Enforcement, EngineRequest, LengthClosing
 from interlock.core.output_format import OutputFormat, TextFormat
 from interlock.core.request import GenerateRequest, TextOptions
 from interlock.core.tools import ToolContext
 from interlock.families.base import Thinking
 from interlock.families.wire.constrain import answer_only
+from interlock.resolve.closing import resolve_closing
 from interlock.resolve.constraint import constraint_kind, resolve_constraint, resolve_policy
 from interlock.resolve.decoding import Decoding, resolve_decoding, turn_stop_texts
 from interlock.resolve.loaded_tools import with_loaded_tools
@@ -101,7 +102,12 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     )
     needs_rest = budget is not None and not model.engine.continues_constraints
     return Resolved(
-        engine_request=replace(engine_request, thinking=budget, report_accepting=bound and bool(stop)),
+        engine_request=replace(
+            engine_request,
+            thinking=budget,
+            report_accepting=bound and bool(stop),
+            closing=None if spec is None else _closing(request, tools, output_format, model),
+        ),
         spec=spec,
         spec_after_thinking=constraint_of_turn(resumed=True) if needs_rest else None,
         constraint_kind=constraint_kind(tools, output_format),
@@ -126,7 +132,11 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
     engine_request = _engine_request(request, decoding, resolve_prompt(prompt, tokenizer), model)
     spec = answer_only(output_format, resolve_policy(request.json_policy, model.defaults))
     return Resolved(
-        engine_request=replace(engine_request, report_accepting=spec is not None and bool(stop)),
+        engine_request=replace(
+            engine_request,
+            report_accepting=spec is not None and bool(stop),
+            closing=None if spec is None else _closing(request, ToolContext(), output_format, model),
+        ),
         spec=spec,
         constraint_kind=constraint_kind(ToolContext(), output_format),
         bound=spec is not None,
@@ -160,6 +170,20 @@ def _engine_request(
         ),
         priority=request.priority,
         trace=request.reports.trace,
+    )
+
+
+def _closing(
+    request: GenerateRequest, tools: ToolContext, output_format: OutputFormat, model: ModelProfile
+) -> LengthClosing | None:
+    return resolve_closing(
+        request.json_policy.close_on_length,
+        model.defaults.close_on_length,
+        tools=tools,
+        output_format=output_format,
+        openers=model.family.tool_calls.openers,
+        tokenizer=model.tokenizer,
+        is_possible=model.engine.closes_on_length,
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineOutput, EnginePhase, EngineRequest, EngineStats
 
-PROTOCOL_VERSION = 6
+PROTOCOL_VERSION = 7
 
 
 class Message(msgspec.Struct, frozen=True, tag=True):

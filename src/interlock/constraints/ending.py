@@ -1,0 +1,371 @@
+"""A short legal way to the end of a grammar from where a matcher stands.
+
+No grammar engine tells how far its end is, so the way is searched on a copy: what is forced is taken, then what closes is
+tried before what opens, and what leads to a new mask before what leads to a known one. The way is spelt anew in the fewest tokens
+and then verified. It is short rather than shortest. Nothing depends on time, so the same place has the same way.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from interlock.constraints.providers.base import Matcher, MatcherError
+from interlock.constraints.schema.guards.marks import is_text
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
+
+MAX_LOOKS = 600
+"""Masks computed in one search: some 10 to 20 ms."""
+
+_MAX_BYTES = 4_096
+_FREE = 64  # so many bytes may follow: it is free text
+_CLOSING = b"}])\"',"
+_LATE = b" \t\n\r-+.eE{[(\\/"
+_NUMERIC = frozenset(b"0123456789.")
+_ZERO = ord("0")
+_ASCII = 128
+_RUNS = b" .-_=*"
+_FREE_ENDS = b"\"'`\n<]})>"
+_MAX_FILLERS = 48
+_KEY_END = re.compile(rb"[^:=>,}\]]{0,4}[:=>]")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """token_ids: they lead to where the grammar may end. text: their bytes, special tokens as ``marks.special_text``
+    spells them."""
+
+    token_ids: tuple[int, ...]
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EndingHints:
+    """What is known of a grammar. closers: texts that may end free text. literals: declared keys, in their order.
+    never: special tokens that an ending must not hold."""
+
+    closers: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    never: frozenset[int] = frozenset()
+
+
+class EndingSearch:
+    """Searches over one vocabulary. Thread-safe once built."""
+
+    def __init__(self, vocabulary: GuardVocabulary) -> None:
+        self.vocabulary = vocabulary
+        special = sorted(set(vocabulary.special_ids) - vocabulary.stop_ids)
+        self.special_ids = np.array([one for one in special if vocabulary.tokens[one]], dtype=np.int64)
+        self._longest = max((len(text) for text in vocabulary.ids), default=0)
+        self.fillers = self._find_fillers()
+
+    def find(self, matcher: Matcher, hints: EndingHints) -> Ending | None:
+        """``None`` where none is found within bounds. ``matcher`` is unchanged. Raises ``MatcherError`` only where it
+        had failed before."""
+        walk = _Walk(self, matcher, hints)
+        try:
+            found = walk.run()
+        except MatcherError:
+            return None
+        finally:
+            walk.close()
+        return None if found is None else self._verified(matcher, found)
+
+    def spelt(self, text: bytes) -> tuple[int, ...] | None:
+        """``text`` in the fewest tokens; ``None`` where it cannot be spelt."""
+        ids, size = self.vocabulary.ids, len(text)
+        cost, step = [0] * (size + 1), [b""] * (size + 1)
+        for at in range(size - 1, -1, -1):
+            cost[at] = size + 1
+            for end in range(min(size, at + self._longest), at, -1):
+                if cost[end] < cost[at] and text[at:end] in ids:
+                    cost[at], step[at] = cost[end] + 1, text[at:end]
+                    if cost[end] + 1 == cost[at] and end == size:
+                        break
+        if cost[0] > size:
+            return None
+        found, at = [], 0
+        while at < size:
+            found.append(ids[step[at]])
+            at += len(step[at])
+        return tuple(found)
+
+    def _verified(self, matcher: Matcher, taken: Sequence[int]) -> Ending | None:
+        text = b"".join(map(self.vocabulary.text, taken))
+        short = self.spelt(text)
+        for ids in (tuple(taken),) if short is None else (short, tuple(taken)):
+            if ends_with(matcher, ids):
+                return Ending(ids, text)
+        return None
+
+    def _find_fillers(self) -> NDArray[np.int64]:
+        """Tokens that fill a string that must be longer, the longest ones first."""
+        runs, words = [], []
+        for text, token_id in self.vocabulary.ids.items():
+            if not is_text(text) or token_id in self.vocabulary.special_ids:
+                continue
+            if len(set(text)) == 1 and text[0] in _RUNS:
+                runs.append((-len(text), _RUNS.index(text[0]), token_id))
+            elif text.isalpha() and text.isascii():
+                words.append((-len(text), 0, token_id))
+        best = [*sorted(runs)[:_MAX_FILLERS], *sorted(words)[:_MAX_FILLERS]]
+        return np.array([token_id for _, _, token_id in best], dtype=np.int64)
+
+
+def ends_with(matcher: Matcher, token_ids: Sequence[int]) -> bool:
+    """Whether ``matcher`` takes ``token_ids`` and may end behind them."""
+    probe = matcher.clone()
+    try:
+        if probe.validate(token_ids) < len(token_ids):
+            return False
+        for token_id in token_ids:
+            probe.accept(token_id)
+        return probe.is_accepting
+    except MatcherError:
+        return False
+    finally:
+        probe.close()
+
+
+@dataclass(slots=True)
+class _Fork:
+    """A place with several ways on. num_taken: tokens before it."""
+
+    num_taken: int
+    left: list[list[int]] = field(default_factory=list)
+
+
+class _DeadEndError(Exception):
+    """No way on from here."""
+
+
+class _Walk:
+    """One search: a walk on a copy of a matcher that turns back at dead ends."""
+
+    def __init__(self, search: EndingSearch, matcher: Matcher, hints: EndingHints) -> None:
+        self._search = search
+        self._vocabulary = search.vocabulary
+        self._start = matcher
+        self._hints = hints
+        self._probe = matcher.clone()
+        self._row = np.zeros(search.vocabulary.num_words, dtype=np.int32)
+        self._taken: list[int] = []
+        self._forks: list[_Fork] = []
+        self._seen: set[int] = set()
+        self._last_mask: int | None = None
+        self._num_looks = 0
+        self._num_bytes = 0
+
+    def run(self) -> list[int] | None:
+        """The tokens to the end; ``None`` where none is found within bounds."""
+        while self._num_looks < MAX_LOOKS and self._num_bytes < _MAX_BYTES:
+            try:
+                if self._probe.is_accepting:
+                    return self._taken
+                self._advance()
+            except (MatcherError, _DeadEndError):
+                if not self._turned_back():
+                    return None
+        return None
+
+    def close(self) -> None:
+        """Free the copy."""
+        self._probe.close()
+
+    def _advance(self) -> None:
+        forced = self._probe.forced_tokens()
+        if forced:
+            if not self._hints.never.isdisjoint(forced):
+                raise _DeadEndError
+            self._take(forced)
+            return
+        mask = self._look()
+        self._seen.add(mask)
+        steps = self._allowed(self._vocabulary.step_ids)
+        if len(steps) >= _FREE:
+            ways = self._out_of_free_text(mask) or self._filling(steps)
+        else:
+            ways = self._through(steps, mask)
+        self._last_mask = mask
+        if not ways:
+            raise _DeadEndError
+        first, *rest = ways
+        if rest:
+            self._forks.append(_Fork(len(self._taken), rest))
+        self._take(first)
+
+    def _turned_back(self) -> bool:
+        """To the last place with another way on, and a step on that."""
+        while self._forks:
+            fork = self._forks[-1]
+            way = fork.left.pop(0)
+            if not fork.left:
+                self._forks.pop()
+            if self._probe.error is None:
+                self._probe.rollback(len(self._taken) - fork.num_taken)
+            else:
+                self._probe.close()
+                self._probe = self._start.clone()
+                for token_id in self._taken[: fork.num_taken]:
+                    self._probe.accept(token_id)
+            del self._taken[fork.num_taken :]
+            self._last_mask = None
+            try:
+                self._take(way)
+            except MatcherError:
+                continue
+            return True
+        return False
+
+    def _take(self, token_ids: Sequence[int]) -> None:
+        for token_id in token_ids:
+            self._probe.accept(token_id)
+            self._taken.append(token_id)
+            self._num_bytes += len(self._vocabulary.text(token_id))
+
+    def _look(self) -> int:
+        self._num_looks += 1
+        self._probe.fill(self._row)
+        return zlib.crc32(self._row.data)
+
+    def _allowed(self, ids: NDArray[np.int64]) -> list[int]:
+        row = self._row
+        found: list[int] = ids[(row[ids >> 5] >> (ids & 31)) & 1 == 1].tolist()
+        return found
+
+    def _specials(self) -> list[int]:
+        never = self._hints.never
+        return [one for one in self._allowed(self._search.special_ids) if one not in never]
+
+    # ---- in free text
+
+    def _out_of_free_text(self, mask: int) -> list[list[int]]:
+        """The ways that lead out of it."""
+        specials = [[one] for one in self._specials()]
+        texts = [spelt for text in self._hints.closers if (spelt := self._search.spelt(text.encode()))]
+        ends = [
+            [self._vocabulary.ids[bytes((byte,))]]
+            for byte in _FREE_ENDS
+            if bytes((byte,)) in self._vocabulary.ids
+        ]
+        found = []
+        for way in (*ends[:2], *specials, *map(list, texts), *ends[2:]):
+            if self._leads_out(way, mask):
+                found.append(way)
+                break
+        return found
+
+    def _leads_out(self, way: list[int], mask: int) -> bool:
+        probe = self._probe
+        if probe.validate(way) < len(way):
+            return False
+        twin = probe.clone()
+        try:
+            for token_id in way:
+                twin.accept(token_id)
+            if twin.is_accepting or twin.forced_tokens():
+                return True
+            self._num_looks += 1
+            twin.fill(self._row)
+            return zlib.crc32(self._row.data) != mask and len(self._allowed(self._vocabulary.step_ids)) < _FREE
+        except MatcherError:
+            return False
+        finally:
+            twin.close()
+
+    def _filling(self, steps: list[int]) -> list[list[int]]:
+        """Text that must be longer."""
+        self._probe.fill(self._row)
+        fillers = self._allowed(self._search.fillers)
+        return [[fillers[0]]] if fillers else [[one] for one in self._ordered(steps)[:2]]
+
+    # ---- where few bytes may follow
+
+    def _through(self, steps: list[int], mask: int) -> list[list[int]]:
+        """The ways on, the most promising one first."""
+        tokens = self._vocabulary.tokens
+        ordered = self._ordered(steps)
+        closing = [[one] for one in ordered if tokens[one][0] in _CLOSING]
+        others = [one for one in ordered if tokens[one][0] not in _CLOSING]
+        specials = [[one] for one in self._specials()]
+        if closing or specials or mask == self._last_mask:
+            return [*closing, *specials, *([one] for one in others[:2])]
+        return self._newest(others)
+
+    def _newest(self, others: list[int]) -> list[list[int]]:
+        """What leads to a mask that was not there yet, else the first ones. Of several keys the one declared last: in an
+        order of declaration everything in front of a required key is optional. Of several words the shortest."""
+        fresh: list[tuple[int, int, int]] = []
+        known: list[int] = []
+        alike: dict[str, list[int]] = {}
+        for one in others:
+            masks = alike.setdefault(_kind(self._vocabulary.tokens[one][0]), [])
+            if len(masks) > 1 and masks[-1] == masks[-2]:
+                continue  # digits are like digits, and letters like letters
+            try:
+                forced, mask = self._behind(one)
+            except (MatcherError, _DeadEndError):
+                continue
+            if not forced and mask is not None:
+                masks.append(mask)
+            text = b"".join(map(self._vocabulary.text, (one, *forced)))
+            rank = self._rank(text)
+            if mask is None or rank >= 0 or mask not in self._seen:
+                fresh.append((-rank, len(text) if forced else 0, len(fresh)))
+                known.insert(len(fresh) - 1, one)
+            else:
+                known.append(one)
+        best = [known[place] for _, _, place in sorted(fresh)]
+        return [[one] for one in (*best, *known[len(fresh) :][:2])]
+
+    def _behind(self, token_id: int) -> tuple[list[int], int | None]:
+        """What is forced behind a token, and the mask then, ``None`` where the grammar may end."""
+        twin = self._probe.clone()
+        try:
+            twin.accept(token_id)
+            forced = twin.forced_tokens()
+            if not self._hints.never.isdisjoint(forced):
+                raise _DeadEndError
+            for one in forced:
+                twin.accept(one)
+            if twin.is_accepting:
+                return forced, None
+            self._num_looks += 1
+            twin.fill(self._row)
+            return forced, zlib.crc32(self._row.data)
+        finally:
+            twin.close()
+
+    def _rank(self, text: bytes) -> int:
+        """Place of the literal that ``text`` begins with if that is a key; -1 for none."""
+        for place in range(len(self._hints.literals) - 1, -1, -1):
+            literal = self._hints.literals[place].encode()
+            if text.startswith(literal) and _KEY_END.match(text, len(literal)):
+                return place
+        return -1
+
+    def _ordered(self, steps: list[int]) -> list[int]:
+        tokens = self._vocabulary.tokens
+        last = self._vocabulary.text(self._taken[-1])[-1:] if self._taken else b""
+        in_number = bool(last) and last[0] in _NUMERIC
+
+        def key(one: int) -> tuple[int, int]:
+            byte = tokens[one][0]
+            if byte in _CLOSING:
+                return 0, _CLOSING.index(byte)
+            if byte in _LATE:
+                return 3, _LATE.index(byte)
+            return (2 if in_number and byte == _ZERO else 1), byte
+
+        ascii_ = [one for one in steps if tokens[one][0] < _ASCII]
+        return sorted(ascii_ or steps, key=key)
+
+
+def _kind(byte: int) -> str:
+    char = chr(byte)
+    return "digit" if char.isdigit() else "letter" if char.isalpha() else char
