@@ -28,6 +28,8 @@ two. The same as an OpenAPI document: `GET /openapi.json`.
   grammar, and why), `incomplete_tool_calls`, `enforced_by` (who makes masks, checks tokens and has guards, where that is
   another engine too: `distributed.md`); with `interlock: {"schema_mode": "relaxed"}` also `unenforced`, `valid` and
   `valid_tool_calls` (see `json-schema.md`). In a stream it is in the last event.
+- `interlock: {"close_on_length": "answers" | "all" | "off"}` says what is brought to a legal end when the tokens run out
+  (`json-schema.md`). The finish reason is `length` all the same.
 - `/v1/check` takes `schema`, short for a `response_format` with it, `instances` to look for in the language of the
   answer, and `documents` (URI to schema) that references may name. Its answer has the report of `interlock check` for
   each schema in `schemas`, and in `enforced_by` who would make masks, check tokens and have guards.

@@ -188,7 +188,8 @@ class _Walk:
         self._seen.add(mask)
         steps = self._allowed(self._vocabulary.step_ids)
         if len(steps) >= _FREE:
-            ways = self._out_of_free_text(mask) or self._filling(steps)
+            is_stuck = mask == self._last_mask
+            ways = ([] if is_stuck else self._out_of_free_text(mask)) or self._filling(steps)
         else:
             ways = self._through(steps, mask)
         self._last_mask = mask
@@ -368,4 +369,6 @@ class _Walk:
 
 def _kind(byte: int) -> str:
     char = chr(byte)
-    return "digit" if char.isdigit() else "letter" if char.isalpha() else char
+    if char.isalpha():
+        return "capital" if char.isupper() else "letter"
+    return "digit" if char.isdigit() else char
