@@ -78,7 +78,9 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
         longest_token=model.longest_token,
     )
     prompt = model.renderer.render(messages, tools.effective_tools, reasoning, template_kwargs)
-    engine_request = _engine_request(request, decoding, prompt.ids, model)
+    engine_request = _engine_request(
+        request, decoding, prompt.ids, model, _closing(request, tools, output_format, model)
+    )
     constraint_of_turn = partial(
         resolve_constraint,
         family,
@@ -102,12 +104,7 @@ def resolve(request: GenerateRequest, model: ModelProfile) -> Resolved:
     )
     needs_rest = budget is not None and not model.engine.continues_constraints
     return Resolved(
-        engine_request=replace(
-            engine_request,
-            thinking=budget,
-            report_accepting=bound and bool(stop),
-            closing=None if spec is None else _closing(request, tools, output_format, model),
-        ),
+        engine_request=replace(engine_request, thinking=budget, report_accepting=bound and bool(stop)),
         spec=spec,
         spec_after_thinking=constraint_of_turn(resumed=True) if needs_rest else None,
         constraint_kind=constraint_kind(tools, output_format),
@@ -129,14 +126,11 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
     output_format = resolve_output_format(request.output_format, turn_stop_texts(family, tokenizer))
     decoding = resolve_decoding(request.sampling, family, tokenizer)
     stop = resolve_stop(request.stop)
-    engine_request = _engine_request(request, decoding, resolve_prompt(prompt, tokenizer), model)
+    closing = _closing(request, ToolContext(), output_format, model)
+    engine_request = _engine_request(request, decoding, resolve_prompt(prompt, tokenizer), model, closing)
     spec = answer_only(output_format, resolve_policy(request.json_policy, model.defaults))
     return Resolved(
-        engine_request=replace(
-            engine_request,
-            report_accepting=spec is not None and bool(stop),
-            closing=None if spec is None else _closing(request, ToolContext(), output_format, model),
-        ),
+        engine_request=replace(engine_request, report_accepting=spec is not None and bool(stop)),
         spec=spec,
         constraint_kind=constraint_kind(ToolContext(), output_format),
         bound=spec is not None,
@@ -153,7 +147,11 @@ def resolve_raw(request: GenerateRequest, prompt: str | tuple[int, ...], model: 
 
 
 def _engine_request(
-    request: GenerateRequest, decoding: Decoding, prompt_ids: tuple[int, ...], model: ModelProfile
+    request: GenerateRequest,
+    decoding: Decoding,
+    prompt_ids: tuple[int, ...],
+    model: ModelProfile,
+    closing: LengthClosing | None,
 ) -> EngineRequest:
     return EngineRequest(
         request_id=request.request_id,
@@ -168,6 +166,7 @@ def _engine_request(
             model.defaults.max_tokens,
             min_tokens=decoding.limits.min_tokens,
         ),
+        closing=closing,
         priority=request.priority,
         trace=request.reports.trace,
     )
