@@ -12,7 +12,6 @@ from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.base import CompiledGrammar, MatcherError
-from interlock.constraints.state import ConstraintState
 from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
 from interlock.core.tokenizer import Vocabulary
@@ -26,7 +25,7 @@ from interlock.engine.outbox import Outbox
 from interlock.engine.prompt_cache import PromptCache
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.request_meter import RequestMeter
-from interlock.engine.resume import closing_of, resumed_constraint
+from interlock.engine.resume import closable_constraint, resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
 from interlock.engine.sequence import Sequence, SequenceStatus
 from interlock.engine.step_stats import StepStats
@@ -260,7 +259,7 @@ class EngineCore:
             if sequence.status is SequenceStatus.FINISHED:
                 continue
             try:
-                constraint = self._constraint(sequence, grammar.result())
+                constraint = closable_constraint(sequence, grammar.result(), self._compiler)
             except InterlockError as error:
                 self._fail(sequence, error.code, error.message)
             except MatcherError as error:
@@ -271,11 +270,6 @@ class EngineCore:
             else:
                 sequence.constraint = constraint
                 self._begin(sequence)
-
-    def _constraint(self, sequence: Sequence, grammar: CompiledGrammar) -> ConstraintState:
-        matcher, request = grammar.matcher(), sequence.request
-        closing = closing_of(request, matcher, lambda: self._compiler.endings, sequence.max_output_tokens)
-        return resumed_constraint(request, matcher, sequence.output_ids, closing)
 
     def _begin(self, sequence: Sequence) -> None:
         """Let a sequence whose grammar has come wait for a slot. What its output must begin with is computed with

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from interlock.constraints.closing import Closing, Endings
+from interlock.constraints.closing import Closing
+from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.ending import EndingHints
-from interlock.constraints.providers.base import Matcher, MatcherError
+from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
 from interlock.constraints.state import ConstraintState
 from interlock.core.engine import EngineRequest
+from interlock.engine.sequence import Sequence
 
 
 def resumed_constraint(
@@ -28,16 +30,25 @@ def resumed_constraint(
     return state
 
 
-def closing_of(
-    request: EngineRequest, matcher: Matcher, endings: Callable[[], Endings], max_tokens: int
+def closable_constraint(
+    sequence: Sequence, grammar: CompiledGrammar, compiler: GrammarCompiler
+) -> ConstraintState:
+    """The constraint of ``sequence`` after its output so far, closed on length where its request wants that. Raises
+    ``MatcherError``."""
+    request, matcher = sequence.request, grammar.matcher()
+    closing = _closing(request, matcher, compiler, sequence.max_output_tokens)
+    return resumed_constraint(request, matcher, sequence.output_ids, closing)
+
+
+def _closing(
+    request: EngineRequest, matcher: Matcher, compiler: GrammarCompiler, max_tokens: int
 ) -> Closing | None:
-    """How an output of at most ``max_tokens`` is closed; ``None`` where the request does not want that."""
     policy, constraint = request.closing, request.constraint
     if policy is None or constraint is None:
         return None
     openers = frozenset(policy.openers)
     return Closing(
-        endings(),
+        compiler.endings,
         constraint.key,
         matcher,
         EndingHints(closers=constraint.closers, literals=constraint.literals, never=openers),
