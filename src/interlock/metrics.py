@@ -35,6 +35,7 @@ _COUNTERS = {
     "num_accepted_tokens": ("accepted_tokens", "Guessed tokens that were right"),
     "num_vetoed_tokens": ("vetoed_tokens", "Tokens that guards took out of masks"),
     "num_preempted": ("preemptions", "Times that a request lost its slot"),
+    "num_backtracked": ("backtracks", "Times that guards took tokens of a request back"),
     "num_resumed": ("resumed_requests", "Requests that went on after the death of a worker"),
     "num_grammar_compiles": ("grammar_compiles", "Native compiles of grammars"),
     "num_grammar_cache_hits": ("grammar_cache_hits", "Grammars found in the cache"),

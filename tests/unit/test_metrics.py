@@ -51,6 +51,7 @@ IN_BOTH = {
     "num_accepted": "engine_accepted_tokens",
     "num_vetoed": "engine_vetoed_tokens",
     "num_preempted": "engine_preemptions",
+    "num_backtracked": "engine_backtracks",
 }
 
 

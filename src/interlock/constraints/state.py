@@ -65,6 +65,21 @@ class ConstraintState:
         return 0 if self._matcher is None else self._matcher.num_vetoed
 
     @property
+    def num_held(self) -> int:
+        """See ``Matcher``."""
+        return 0 if self._matcher is None or self._fault is not None else self._matcher.num_held
+
+    def backtrack(self, limit: int) -> int:
+        """See ``Matcher``; 0 too where it fails at that."""
+        if self._matcher is None or self._fault is not None or limit <= 0:
+            return 0
+        if self._thinking is not None and not self._thinking.is_over:
+            return 0  # its count would have to go back as well
+        with contextlib.suppress(MatcherError):
+            return self._ask(lambda matcher: matcher.backtrack(limit))
+        return 0
+
+    @property
     def is_accepting(self) -> bool:
         """The output may end here."""
         return self._matcher is None or self._ask(lambda matcher: matcher.is_accepting)

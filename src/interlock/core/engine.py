@@ -139,7 +139,7 @@ class EngineStats:
         kept there. num_forced_tokens: generated without a choice, since
         the grammar leaves none. num_draft_tokens, num_accepted_tokens: guessed, and guessed right. num_vetoed_tokens: taken out of masks
         by guards. num_preempted: times that a request lost its
-        slot. num_resumed: requests that went on after the death of a worker.
+        slot. num_backtracked: times that guards took tokens of a request back, which num_generated_tokens counts. num_resumed: requests that went on after the death of a worker.
     step_s holds forward_s (from launch to selection), and that holds mask_s.
     """
 
@@ -160,6 +160,7 @@ class EngineStats:
     num_accepted_tokens: int = 0
     num_vetoed_tokens: int = 0
     num_preempted: int = 0
+    num_backtracked: int = 0
     num_resumed: int = 0
     num_grammar_compiles: int = 0
     num_grammar_cache_hits: int = 0

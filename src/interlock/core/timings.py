@@ -14,7 +14,8 @@ class RequestTimings:
     cache_hit: the lowered constraint was there already; ``None`` without a constraint.
     mask_s: its share of the time that masks took; part of prefill and decode.
     num_forced: tokens without a choice that no pass was needed for. num_drafted, num_accepted: tokens guessed, and
-    guessed right. num_vetoed: tokens that guards took out of its masks. num_preempted: times that it lost its slot.
+    guessed right. num_vetoed: tokens that guards took out of its masks. num_preempted: times that it lost its slot. num_backtracked: times
+    that guards took tokens back.
     """
 
     queue_s: float = 0.0
@@ -28,6 +29,7 @@ class RequestTimings:
     num_accepted: int = 0
     num_vetoed: int = 0
     num_preempted: int = 0
+    num_backtracked: int = 0
 
 
 def describe(timings: RequestTimings) -> str:

@@ -134,6 +134,17 @@ def _is_forbidden(sequence: Sequence, token_id: int) -> bool:
     return limiter is not None and not limiter.allows(token_id, sequence.output_tail(limiter.tail_length))
 
 
+def released(sequence: Sequence, progress: Progress) -> list[Committed]:
+    """What the request is told after ``progress``: all that guards may not take back any more, and everything at a regular end."""
+    parts = sequence.held + progress.parts
+    num_held = 0 if sequence.constraint is None else min(sequence.constraint.num_held, len(parts))
+    if progress.is_over:
+        num_held = 0 if progress.failure is None else num_held
+    size = len(parts) - num_held
+    sequence.held = parts[size:]
+    return parts[:size]
+
+
 def merged(parts: Seq[Committed]) -> Committed:
     """Several commits as one."""
     if len(parts) == 1:

@@ -16,7 +16,8 @@ from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
 from interlock.core.tokenizer import Vocabulary
 from interlock.engine.admission import check_request
-from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged
+from interlock.engine.backtracking import has_gone_back
+from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged, released
 from interlock.engine.drafting.speculator import Speculator
 from interlock.engine.execution import Block, Execution
 from interlock.engine.forced_room import within_room
@@ -321,6 +322,9 @@ class EngineCore:
     def _commit(self, block: Block) -> None:
         """Commit what was chosen and what is forced then."""
         sequence = block.sequence
+        sequence.meter.num_drafted += len(block.draft)
+        if has_gone_back(sequence, self._scheduler):
+            return
         progress = commit_choices(
             sequence, block.draft[: block.num_usable], block.choices, self._model_stop_ids
         )
@@ -332,7 +336,6 @@ class EngineCore:
             if progress.num_accepted < len(block.draft):
                 self._scheduler.cut(sequence, num_tokens)
             sequence.num_computed_tokens = num_tokens
-        sequence.meter.num_drafted += len(block.draft)
         sequence.meter.num_accepted += progress.num_accepted
         if progress.num_tokens:
             sequence.meter.chose(self._clock())
@@ -350,7 +353,7 @@ class EngineCore:
         self._stats.num_forced_tokens += progress.num_forced
         sequence.meter.num_forced += progress.num_forced
         self._stats.num_accepted_tokens += progress.num_accepted
-        parts = progress.parts
+        parts = released(sequence, progress)
         if not sequence.request.report_accepting and len(parts) > 1:
             parts = [merged(parts)]
         is_going_on = progress.failure is not None and self._is_renewed(sequence)

@@ -45,7 +45,10 @@ class Outbox:
 
     def _timings(self, sequence: Sequence) -> RequestTimings:
         return sequence.meter.timings(
-            self._clock(), num_vetoed=sequence.num_vetoed, num_preempted=sequence.num_preemptions
+            self._clock(),
+            num_vetoed=sequence.num_vetoed,
+            num_preempted=sequence.num_preemptions,
+            num_backtracked=sequence.num_backtracks,
         )
 
 

@@ -29,7 +29,9 @@ class RequestMeter:
         if self.first_token_at is None:
             self.first_token_at = now
 
-    def timings(self, now: float, *, num_vetoed: int, num_preempted: int) -> RequestTimings:
+    def timings(
+        self, now: float, *, num_vetoed: int, num_preempted: int, num_backtracked: int
+    ) -> RequestTimings:
         """What it is if the request ends now."""
         first_pass_at = now if self.first_pass_at is None else self.first_pass_at
         first_token_at = now if self.first_token_at is None else self.first_token_at
@@ -43,4 +45,5 @@ class RequestMeter:
             num_accepted=self.num_accepted,
             num_vetoed=num_vetoed,
             num_preempted=num_preempted,
+            num_backtracked=num_backtracked,
         )

@@ -166,9 +166,9 @@ class Scheduler:
         self._kv.cut(sequence, num_tokens)
 
     def step_back(self, sequence: Sequence) -> None:
-        """Compute the last token of a running sequence again."""
+        """Compute the last token of a running sequence again, and forget what the cache holds behind it."""
         if self._kv.cuts_anywhere:
-            self._kv.cut(sequence, len(sequence.token_ids) - 1)
+            self._kv.cut(sequence, min(len(sequence.token_ids) - 1, sequence.num_computed_tokens))
         else:
             self._kv.clear(sequence)
 

@@ -15,6 +15,7 @@ from interlock.engine.token_limits import TokenLimiter
 
 if TYPE_CHECKING:
     from interlock.constraints.state import ConstraintState
+    from interlock.engine.commit import Committed
 
 
 class SequenceStatus(enum.Enum):
@@ -42,6 +43,8 @@ class Sequence:
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
     fault: what broke on it outside its constraint, which ends it.
+    held: committed parts that the request has not been told yet, one token each: they may be taken back.
+    num_backtracks: times that tokens were.
     num_renewals: times that it got another matcher after it had used up what its first one shared.
     prompt_scores: of the prompt's tokens as far as they have been computed, the first one included; ``None`` where nobody
         wants them, or any more.
@@ -65,6 +68,8 @@ class Sequence:
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
     fault: EngineFailure | None = None
+    held: list[Committed] = field(default_factory=list)
+    num_backtracks: int = 0
     num_renewals: int = 0
     prompt_scores: list[TokenLogprob] | None = None
     meter: RequestMeter = field(default_factory=RequestMeter)
@@ -129,6 +134,16 @@ class Sequence:
     def output_tail(self, num_tokens: int) -> list[int]:
         """The last ``num_tokens`` output tokens, or all if there are fewer."""
         return self.token_ids[max(self.num_prompt_tokens, len(self.token_ids) - num_tokens) :]
+
+    def drop(self, num_tokens: int) -> None:
+        """Take back the last ``num_tokens`` output tokens, none of which has been told."""
+        del self.token_ids[-num_tokens:]
+        del self.held[-num_tokens:]
+        if self.penalties is not None:
+            self.penalties = PenaltyState.of(self.request.sampling, self.request.prompt_ids)
+            assert self.penalties is not None
+            for token_id in self.output_ids:
+                self.penalties.add(token_id)
 
     def append(self, token_id: int) -> None:
         """Commit one output token."""

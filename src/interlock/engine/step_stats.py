@@ -30,6 +30,7 @@ class StepStats:
     num_preempted: int = 0
     num_resumed: int = 0
     num_vetoed: int = 0
+    num_backtracked: int = 0
     step_s: float = 0.0
     forward_s: float = 0.0
     mask_s: float = 0.0
@@ -55,6 +56,7 @@ class StepStats:
         self.num_cached_tokens += sequence.num_cached_tokens or 0
         self.num_preempted += sequence.num_preemptions
         self.num_vetoed += sequence.num_vetoed
+        self.num_backtracked += sequence.num_backtracks
 
     def snapshot(
         self,
@@ -84,6 +86,7 @@ class StepStats:
             num_draft_tokens=self.num_draft_tokens,
             num_accepted_tokens=self.num_accepted_tokens,
             num_vetoed_tokens=self.num_vetoed + sum(one.num_vetoed for one in unfinished),
+            num_backtracked=self.num_backtracked + sum(one.num_backtracks for one in unfinished),
             num_preempted=self.num_preempted + sum(one.num_preemptions for one in unfinished),
             num_resumed=self.num_resumed,
             num_grammar_compiles=grammars.num_compiles,

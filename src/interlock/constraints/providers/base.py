@@ -37,6 +37,17 @@ class DraftPlan:
     rows: NDArray[np.int32]
 
 
+class Unguarded:
+    """What a matcher without guards says of them."""
+
+    num_vetoed = 0
+    num_held = 0
+
+    def backtrack(self, limit: int) -> int:  # noqa: ARG002 - see ``Matcher``
+        """Nothing can be done."""
+        return 0
+
+
 class Matcher(Protocol):
     """State of one constrained sequence. Not thread-safe; different matchers may run in parallel.
 
@@ -53,6 +64,11 @@ class Matcher(Protocol):
     @property
     def num_vetoed(self) -> int:
         """Tokens that guards took out of the masks so far; 0 without guards. Readable at any time."""
+        ...
+
+    @property
+    def num_held(self) -> int:
+        """How many of the last tokens are better not delivered yet: ``backtrack`` may take them back. Readable at any time."""
         ...
 
     @property
@@ -76,6 +92,12 @@ class Matcher(Protocol):
 
     def rollback(self, num_tokens: int) -> None:
         """Undo the last ``num_tokens`` accepted tokens, termination included."""
+        ...
+
+    def backtrack(self, limit: int) -> int:
+        """Where it failed because guards left nothing in the mask: undo tokens, at most ``limit``, to where there is another
+        way on, and forbid the way that has failed. Returns the number of tokens undone: all is well again then; 0 if nothing
+        can be done, or it failed otherwise."""
         ...
 
     def forced_tokens(self) -> list[int]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
-from interlock.constraints.providers.base import DraftPlan, MatcherError, Row, SpentBy
+from interlock.constraints.providers.base import DraftPlan, MatcherError, Row, SpentBy, Unguarded
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
@@ -80,10 +80,8 @@ class FakeGrammar:
         return FakeMatcher(self._answers, self._stop_ids, (), self._shared)
 
 
-class FakeMatcher:
+class FakeMatcher(Unguarded):
     """One sequence: the ids accepted so far, a stop id included."""
-
-    num_vetoed = 0
 
     def __init__(
         self, answers: frozenset[_Answer], stop_ids: frozenset[int], accepted: _Answer, shared: _Shared

@@ -20,6 +20,7 @@ from interlock.constraints.providers.base import (
     ParallelFiller,
     Row,
     SpentBy,
+    Unguarded,
 )
 from interlock.constraints.providers.llguidance_compile import compile_native
 from interlock.constraints.providers.llguidance_errors import (
@@ -119,14 +120,12 @@ class Lexer:
     is_spent: bool = False
 
 
-class LLGuidanceMatcher:
+class LLGuidanceMatcher(Unguarded):
     """One sequence. Stop ids are handled here, so that all of them behave alike and rollback is exact.
 
     renew: makes a native matcher with a lexer of its own, for when the shared one is spent: no sequence suffers from what
     another one of the same grammar has used up. It is done once, and not for copies, which are there to look ahead.
     """
-
-    num_vetoed = 0
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 import xgrammar
 from numpy.typing import NDArray
 
-from interlock.constraints.providers.base import DraftPlan, MatcherError, ParallelFiller, Row
+from interlock.constraints.providers.base import DraftPlan, MatcherError, ParallelFiller, Row, Unguarded
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
@@ -77,10 +77,9 @@ class XGrammarGrammar:
         return XGrammarMatcher(xgrammar.GrammarMatcher(self._compiled), self._tokenizer, [])
 
 
-class XGrammarMatcher:
+class XGrammarMatcher(Unguarded):
     """See ``Matcher``. accepted: the tokens so far."""
 
-    num_vetoed = 0
     spent_by = None
 
     def __init__(self, native: Any, tokenizer: Tokenizer, accepted: list[int]) -> None:

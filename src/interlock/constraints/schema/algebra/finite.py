@@ -26,6 +26,7 @@ Slots = tuple[tuple[int, frozenset[Member]], ...]
 """Positions of an array that must be filled, and the few members each can have."""
 
 _MAX_SLOTS = 64
+_MAX_LISTED = 1_000
 _MAX_WORK = 8  # intermediate results, in multiples of the limit
 
 
@@ -70,6 +71,15 @@ class Finite:
             if listed is not None and len(listed) < size:
                 found.append((index, listed))
         return tuple(found) if matching([listed for _, listed in found]) is not None else None
+
+    def may_run_out(self, shape: ArrayShape) -> bool:
+        """Whether different items may run out in ways that ``slots`` does not tell: at positions behind those it lists, or
+        because ``contains`` needs particular ones."""
+        size, items = self._num_needed(shape), {*shape.prefix, shape.rest}
+        if size > _MAX_SLOTS and any(self.members(one, min(size, _MAX_LISTED)) for one in items):
+            return True
+        needed = {meet(item, rule.value) for item in items for rule in shape.contains}
+        return any(self.members(one, _MAX_LISTED) for one in needed)
 
     def _too_few(self, shape: ArrayShape, rule: Contains) -> bool:
         """Whether fewer different items than there must be can satisfy ``rule``."""

@@ -59,7 +59,7 @@ class Foresight:
     A way on is searched byte by byte, and only among texts that may still repeat something: any other one is a way on. There
     are no more of them than earlier items have beginnings, so the search ends; ``MAX_LOOKS`` bounds its time where
     equal items have many spellings. Raises ``ExhaustedError`` there. way: the beginning of a string that was found to be new,
-    where the way on is one.
+    where the way on is one. conflicts: all repetitions that it met.
     """
 
     def __init__(self, probe: Probe, vocabulary: GuardVocabulary, memo: Memo) -> None:
@@ -68,6 +68,7 @@ class Foresight:
         self._until = memo.until
         self._row = np.zeros(vocabulary.num_words, dtype=np.int32)
         self._num_looks = 0
+        self.conflicts: list[RepetitionError] = []
         self._start = self._progress()
         self._num_items = num_items(probe.readings)
         self.way: bytes | None = None
@@ -84,9 +85,7 @@ class Foresight:
                 if len(choices) != 1:
                     found = self._among(choices, states, depth)
                     break
-                try:
-                    probe.advance(choices[0])
-                except (RepetitionError, LostError):
+                if not self._advances(choices[0]):
                     found = DEAD
                     break
                 num_taken += 1
@@ -155,17 +154,26 @@ class Foresight:
 
     def _behind(self, token_id: int, depth: int) -> int:
         probe = self._probe
-        try:
-            following = probe.after(token_id)
-        except (RepetitionError, LostError):
+        if not self._advances(token_id):
             return DEAD
-        probe.advance(token_id)
         try:
-            if any(map(is_near, guarded_states(following))):
+            if any(map(is_near, guarded_states(probe.readings))):
                 return self.until(depth + 1)
             return self._num_items + self._num_more()
         finally:
             probe.rollback(1)
+
+    def _advances(self, token_id: int) -> bool:
+        """Go on with a token, if nothing is repeated by it."""
+        try:
+            self._probe.advance(token_id)
+        except RepetitionError as error:
+            self.conflicts.append(error)
+        except LostError:
+            pass
+        else:
+            return True
+        return False
 
     def _num_more(self) -> int:
         """From where nothing is repeated: how many other items there are at least, as far as that is easily seen."""

@@ -20,6 +20,15 @@ from interlock.constraints.providers.base import (
     SpentBy,
 )
 from interlock.constraints.schema.guards.arrivals import Arrivals
+from interlock.constraints.schema.guards.backtracking import (
+    Culprit,
+    History,
+    Hold,
+    conflicts,
+    forbid,
+    hold_after,
+    with_ban,
+)
 from interlock.constraints.schema.guards.narrowing import Narrowing
 from interlock.constraints.schema.guards.scan import RepetitionError
 from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, guarded_states
@@ -51,7 +60,7 @@ class GuardedGrammar:
 
 class GuardedMatcher:
     """A ``Matcher`` of a turn in which some JSON values are guarded. It rolls back with the matcher inside. Where
-    every continuation would repeat something, it fails. arrivals: shared by all matchers of a grammar."""
+    every continuation would repeat something, it fails, unless it can ``backtrack``. arrivals: shared by all matchers of a grammar."""
 
     def __init__(
         self, inner: Matcher, turn: GuardedTurn, vocabulary: GuardVocabulary, arrivals: Arrivals
@@ -61,7 +70,9 @@ class GuardedMatcher:
         self._vocabulary = vocabulary
         self._arrivals = arrivals
         self._readings = [turn.start()]  # one for each accepted token, the start first
+        self._holds: list[Hold | None] = [None]  # likewise
         self._error: str | None = None
+        self._is_stuck = False
         self.num_vetoed = 0
 
     @property
@@ -88,6 +99,7 @@ class GuardedMatcher:
             return
         self.num_vetoed += Narrowing(self, row, self._vocabulary, self._arrivals).run()
         if not row.any():
+            self._is_stuck = True
             self._fail("every continuation repeats an earlier item")
 
     def accept(self, token_id: int) -> None:
@@ -105,6 +117,7 @@ class GuardedMatcher:
         """``accept`` that raises ``RepetitionError`` or ``LostError`` where the guard refuses, and is unchanged then."""
         following = self.after(token_id)
         self.inner.accept(token_id)
+        self._holds.append(hold_after(self._holds[-1], len(self._readings) - 1, self.readings, following))
         self._readings.append(following)
 
     def after(self, token_id: int) -> Readings:
@@ -131,9 +144,45 @@ class GuardedMatcher:
 
     def rollback(self, num_tokens: int) -> None:
         self._check()
+        self._undo(num_tokens)
+
+    def _undo(self, num_tokens: int) -> None:
         self.inner.rollback(num_tokens)
         if num_tokens:
             del self._readings[-num_tokens:]
+            del self._holds[-num_tokens:]
+
+    @property
+    def num_held(self) -> int:
+        hold = self._holds[-1]
+        return 0 if hold is None else len(self._holds) - 1 - hold.since
+
+    def backtrack(self, limit: int) -> int:
+        end = len(self._readings)
+        floor = end - 1 - min(limit, self.num_held)
+        row = np.zeros(self._vocabulary.num_words, dtype=np.int32)
+        while self._is_stuck and (culprit := self._culprit(floor)) is not None:
+            self._error, self._is_stuck = None, False
+            self._write_anew(culprit)
+            with contextlib.suppress(MatcherError):
+                self.fill(row)
+                return end - len(self._readings)
+        return 0
+
+    def _culprit(self, floor: int) -> Culprit | None:
+        probe = self._twin()
+        met = conflicts(probe, self._vocabulary)
+        probe.close()
+        return History(self._readings).culprit(met, floor)
+
+    def _write_anew(self, culprit: Culprit) -> None:
+        """Go back to ``culprit``, later than which nothing needs to change."""
+        learned = next((state.bans for state in guarded_states(self.readings)), ())
+        if culprit.ban is None:
+            forbid(self.readings)
+        self._undo(len(self._readings) - 1 - culprit.at)
+        if culprit.ban is not None:
+            self._readings[-1] = with_ban(self.readings, culprit.ban, learned)
 
     def forced_tokens(self) -> list[int]:
         self._check()
@@ -180,8 +229,12 @@ class GuardedMatcher:
 
     def clone(self) -> GuardedMatcher:
         self._check()
+        return self._twin()
+
+    def _twin(self) -> GuardedMatcher:
         twin = GuardedMatcher(self.inner.clone(), self._turn, self._vocabulary, self._arrivals)
         twin._readings = list(self._readings)
+        twin._holds = list(self._holds)
         return twin
 
     def close(self) -> None:

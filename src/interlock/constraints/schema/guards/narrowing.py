@@ -72,6 +72,8 @@ class Narrowing:
         self._is_forced = np.count_nonzero(row) == 1 and len(bitmask.allowed_ids(row)) == 1
         self._probe: Probe | None = None
         self._rests: list[bytes] = []  # of the strings that are earlier items, in order
+        self._doubted: set[int] = set()  # tokens
+        self._doubtful: set[bytes] = set()  # what they begin with
 
     def run(self) -> int:
         """The number of tokens taken out."""
@@ -99,7 +101,7 @@ class Narrowing:
                 continue
             if one not in alive and self._is_vetoed(one, is_suspect=one in suspects):
                 vetoed.append(one)
-            else:
+            elif one not in self._doubted:
                 passed.update(_beginnings(token))
         return vetoed
 
@@ -208,7 +210,11 @@ class Narrowing:
         except (RepetitionError, LostError):
             return True
         near = [state for state in guarded_states(following) if is_near(state)]
-        return bool(near) and not self._is_forced and self._is_dead(token_id, near, following)
+        if not near:
+            return False
+        if self._is_forced:  # to be taken before long, whether or not there is a way on
+            return self._until(tuple(map(place, near)), missing=0) == DEAD
+        return self._is_dead(token_id, near, following)
 
     def _is_known(self, where: Hashable, num_ended: int) -> bool:
         """There is a way on from there."""
@@ -238,7 +244,7 @@ class Narrowing:
         frame = state.frames[-1]
         if begun is None or state.mode != "string" or state.text[:1] != b'"' or len(self._states) > 1:
             return False
-        if frame.rivals or frame.slots:
+        if frame.rivals or frame.slots or state.bans:
             return False
         tokens, ids = self._vocabulary.tokens, self._vocabulary.ids
         if begun not in (b"", b'"'):
@@ -260,8 +266,8 @@ class Narrowing:
             )  # whatever the item is that ends here
         return num_free > 0
 
-    def _until(self, where: Hashable) -> int:
-        return self._memo.until.get(where, DEAD)
+    def _until(self, where: Hashable, missing: int = DEAD) -> int:
+        return self._memo.until.get(where, missing)
 
     def _is_dead(self, token_id: int, near: list[State], following: Readings) -> bool:
         """Behind the token everything repeats something. near: where it leads."""
@@ -273,7 +279,11 @@ class Narrowing:
             return False
         found = self._until_by_probes(token_id, near) + num_ended
         if found < self._num_items + num_ended:
-            found = self._foreseen(token_id, near, num_ended)
+            foreseen = self._foreseen(token_id, where, near, num_ended)
+            if foreseen is None:
+                self._doubt(token_id, where, num_ended)
+                return False
+            found = foreseen
         if num_ended and found > self._num_items + num_ended:
             self._memo.until[where] = found - num_ended  # whatever the items are that end here
         elif not num_ended and found >= self._num_items:
@@ -314,8 +324,17 @@ class Narrowing:
             and state.frames[-1].index == here[-1].index
         )
 
-    def _foreseen(self, token_id: int, near: list[State], num_ended: int) -> int:
-        """See ``Foresight.until``. In doubt there is a way on."""
+    def _doubt(self, token_id: int, where: Place, num_ended: int) -> None:
+        """Whether there is a way on has not been found out."""
+        self._memo.doubts[where] = self._num_items + num_ended
+        self._doubted.add(token_id)
+        self._doubtful.update(_beginnings(self._vocabulary.tokens[token_id]))
+
+    def _foreseen(self, token_id: int, where: Place, near: list[State], num_ended: int) -> int | None:
+        """See ``Foresight.until``; ``None`` if it came to its bounds, now or when it was looked for from there before."""
+        is_doubtful = self._memo.doubts.get(where) == self._num_items + num_ended
+        if is_doubtful or self._vocabulary.tokens[token_id] in self._doubtful:
+            return None
         probe = self._probe = self._probe or self._matcher.clone()
         try:
             probe.advance(token_id)
@@ -325,7 +344,7 @@ class Narrowing:
             probe.rollback(1)
         except (ExhaustedError, MatcherError):
             self._probe = None  # it may be anywhere
-            return self._num_items + num_ended
+            return None
         if foresight.way is not None and len(near) == 1 and self._is_same_item(near[0]):
             self._memo.ways[place(near[0]),] = foresight.way
         return found
@@ -354,7 +373,7 @@ def _is_item_by_text(state: State) -> bool:
         state.notation == JSON
         and at == len(state.frames) - 1
         and frame.is_array
-        and not (frame.kept or frame.rivals or frame.slots or frame.reserved)
+        and not (frame.kept or frame.rivals or frame.slots or frame.reserved or state.bans)
         and state.mode in ("value", "string")
         and (not state.text or is_plain_string(state.text))
     )

@@ -15,7 +15,7 @@ Slots = tuple[tuple[int, tuple[str, ...]], ...]
 class GuardNode:
     """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes
     twice. prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read.
-    slots: see ``Slots``."""
+    slots: see ``Slots``. inexact: items may run out in ways that these do not tell."""
 
     unique: bool = False
     distinct: bool = False
@@ -25,6 +25,7 @@ class GuardNode:
     others: Nodes = frozenset()
     kinds: frozenset[str] = frozenset()
     slots: Slots = ()
+    inexact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,11 @@ class GuardPlan:
         arrays = [self.nodes[number] for number in nodes if "array" in self.nodes[number].kinds]
         return arrays[0].slots if len(arrays) == 1 else ()
 
+    def inexact(self, nodes: Nodes) -> bool:
+        """Items of an array may run out in ways that its slots do not tell."""
+        found = [self.nodes[number] for number in nodes if "array" in self.nodes[number].kinds]
+        return any(node.inexact or (node.slots and len(found) > 1) for node in found)
+
     def to_json(self) -> str:
         """Text that ``from_json`` reads back: the plan travels with the lowered grammar."""
         nodes = [
@@ -83,6 +89,7 @@ class GuardPlan:
                 "others": sorted(node.others),
                 "kinds": sorted(node.kinds),
                 "slots": node.slots,
+                "inexact": node.inexact,
             }
             for node in self.nodes
         ]
@@ -104,4 +111,5 @@ def _node(data: dict[str, Any]) -> GuardNode:
         frozenset(data["others"]),
         frozenset(data["kinds"]),
         tuple((index, tuple(texts)) for index, texts in data["slots"]),
+        data["inexact"],
     )

@@ -7,7 +7,7 @@ States are immutable: going back is keeping an old one.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Final, Literal
 
@@ -46,20 +46,33 @@ class ScanError(Exception):
 
 
 class RepetitionError(ScanError):
-    """An item or a key came a second time where that is forbidden."""
+    """An item or a key came where that is forbidden, a second time as a rule. frames: what was open then; the innermost
+    one is where ``item`` came."""
+
+    def __init__(self, frames: Sequence[Frame], item: Canonical) -> None:
+        super().__init__()
+        self.frames = tuple(frames)
+        self.item = item
 
 
 class Memo:
     """What is known about the places in the items of one array as it is now. until: by place, the number of items up to
     which a way on is known from there, or ``DEAD``. ways: by place inside a string, a longer beginning of it that the
-    grammar has: a way on while no earlier item begins with that. It says nothing about the document, so all are equal."""
+    grammar has: a way on while no earlier item begins with that. doubts: by place, the number of items with which a search
+    from there came to its bounds. It says nothing about the document, so all are equal."""
 
-    def __init__(self, until: dict[Any, int] | None = None, ways: dict[Any, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        until: dict[Any, int] | None = None,
+        ways: dict[Any, bytes] | None = None,
+        doubts: dict[Any, int] | None = None,
+    ) -> None:
         self.until = until or {}
         self.ways = {} if ways is None else ways
+        self.doubts = doubts or {}
 
     def copy(self) -> Memo:
-        return Memo(dict(self.until), self.ways)
+        return Memo(dict(self.until), self.ways, dict(self.doubts))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Memo)
@@ -74,8 +87,8 @@ class Frame(msgspec.Struct, frozen=True):
     seen: its items or keys so far, where it is checked: they must differ. kept: its content is part of an item that must
     differ from others. parts: what is complete of that content. origin: earlier items, or the parts of them in this place,
     of the same kind; rivals: those of them that this one may still become. slots: later positions that need one of few
-    values; reserved: values that the item at ``index`` must leave to them. place: ``index``, as far as it matters to what
-    an item may be.
+    values; reserved: values that the item at ``index`` must leave to them. is_inexact: more values may have to be left than
+    those. place: ``index``, as far as it matters to what an item may be.
     """
 
     nodes: Nodes
@@ -89,18 +102,52 @@ class Frame(msgspec.Struct, frozen=True):
     memo: Memo | None = None
     slots: SlotValues = ()
     reserved: tuple[Canonical, ...] = ()
+    is_inexact: bool = False
     index: int = 0
     place: int = 0
     key: str = ""
 
 
+Path = tuple[int | str, ...]
+"""Where an array is in its document: the index or key in each container around it."""
+
+
+def path(frames: Iterable[Frame]) -> Path:
+    """Of what is open, or begins, inside ``frames``."""
+    return tuple(frame.index if frame.is_array else frame.key for frame in frames)
+
+
+class Item(msgspec.Struct, frozen=True):
+    """The array at ``path`` has ``value`` at ``index``."""
+
+    path: Path
+    index: int
+    value: Canonical
+
+
+class Ban(msgspec.Struct, frozen=True):
+    """What a dead end has taught: items of the array at ``path`` in front of the one at ``until`` must leave it ``value``.
+    reasons: because all else it may have is taken by these."""
+
+    path: Path
+    value: Canonical
+    until: int
+    reasons: tuple[Item, ...]
+
+    @property
+    def since(self) -> int:
+        """The first index from which that holds, whatever the items are from there on."""
+        return max((one.index + 1 for one in self.reasons if one.path == self.path), default=0)
+
+
 class State(msgspec.Struct, frozen=True):
-    """A place in a document. text: what there is of the open string, number, word, key or tag."""
+    """A place in a document. text: what there is of the open string, number, word, key or tag. bans: all that hold here."""
 
     mode: Mode = "value"
     frames: tuple[Frame, ...] = ()
     text: bytes = b""
     notation: Notation = JSON
+    bans: tuple[Ban, ...] = ()
 
     @property
     def is_guarded(self) -> bool:
@@ -147,6 +194,7 @@ class Scan:
         self._notation = state.notation
         self._mode: Mode = state.mode
         self._frames = list(state.frames)
+        self._bans = state.bans
         self._text = state.text + data
         self._quote = _QUOTE
         self._begin = 0  # of what is open
@@ -165,7 +213,7 @@ class Scan:
     def state(self) -> tuple[State, int]:
         """Where the run ended, and how far it came."""
         text = self._text[self._begin : self._at] if self._mode in self._open_modes else b""
-        return State(self._mode, tuple(self._frames), text, self._notation), self._at - self._start
+        return State(self._mode, tuple(self._frames), text, self._notation, self._bans), self._at - self._start
 
     def _skip_plain(self) -> None:
         """Over what ends no string."""
@@ -244,10 +292,10 @@ class Scan:
         checked = plan.unique(nodes) if is_array else plan.distinct(nodes)
         memo = Memo() if checked else None
         frame = Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo)
-        slots = plan.slots(nodes) if checked and is_array else ()
-        if slots:
-            values = slots_in(self._notation, slots)
-            frame = replace(frame, slots=values, reserved=tuple(reserved(values, 0, frame.seen)))
+        if checked and is_array:
+            values = slots_in(self._notation, plan.slots(nodes))
+            frame = replace(frame, slots=values, is_inexact=plan.inexact(nodes))
+            frame = replace(frame, reserved=self._reserved(frame, 0))
         self._frames.append(frame)
         return "value" if is_array else "key"
 
@@ -269,11 +317,16 @@ class Scan:
             return "key"
         index = frame.index + 1
         place = min(index, self._plan.num_fixed(frame.nodes))
-        if frame.slots:  # what is reserved differs from item to item
-            kept = tuple(reserved(frame.slots, index, frame.seen))
-            frame = replace(frame, reserved=kept, memo=Memo())
+        if frame.checked and (frame.slots or self._bans):  # what is reserved differs from item to item
+            self._frames.pop()
+            frame = replace(frame, reserved=self._reserved(frame, index), memo=Memo())
+            self._frames.append(frame)
         self._frames[-1] = replace(frame, index=index, place=place)
         return "value"
+
+    def _reserved(self, frame: Frame, index: int) -> tuple[Canonical, ...]:
+        """What the item at ``index`` of ``frame`` must not be beside the earlier ones."""
+        return kept_back(frame, index, path(self._frames), self._bans)
 
     def _scalar_completed(self, end: int) -> Mode:
         frame = self._frames[-1] if self._frames else None
@@ -295,7 +348,7 @@ class Scan:
         frame = self._frames[-1]
         if frame.is_array:
             if frame.checked:
-                frame = _with(frame, value)
+                frame = self._with(frame, value)
             if frame.kept:
                 at = 1 + frame.index
                 rivals = tuple(one for one in frame.rivals if len(one) > at and one[at] == value)
@@ -321,15 +374,22 @@ class Scan:
         """The next value is that of ``key``."""
         frame = self._frames[-1]
         if frame.checked:
-            frame = _with(frame, key)
+            frame = self._with(frame, key)
         if frame.kept and any(name == key for name, _ in frame.parts):
             parts = tuple(part for part in frame.parts if part[0] != key)  # the last one counts
             rivals = tuple(one for one in frame.origin if all(part in one for part in parts))
             frame = replace(frame, parts=parts, rivals=rivals)
         self._frames[-1] = replace(frame, key=key)
 
+    def _with(self, frame: Frame, item: Canonical) -> Frame:
+        if item in frame.seen or item in frame.reserved:
+            raise RepetitionError(self._frames, item)
+        return replace(frame, seen=frame.seen.add(item), memo=None if frame.memo is None else frame.memo.copy())
 
-def _with(frame: Frame, item: Canonical) -> Frame:
-    if item in frame.seen or item in frame.reserved:
-        raise RepetitionError
-    return replace(frame, seen=frame.seen.add(item), memo=None if frame.memo is None else frame.memo.copy())
+
+def kept_back(frame: Frame, index: int, at: Path, bans: Sequence[Ban]) -> tuple[Canonical, ...]:
+    """The values that the item at ``index`` of an array at ``at`` must leave to later ones."""
+    found = reserved(frame.slots, index, frame.seen) if frame.slots else frozenset()
+    if bans:
+        found = found.union(ban.value for ban in bans if ban.path == at and ban.until > index)
+    return tuple(found)

@@ -75,7 +75,7 @@ class ArrayLowering:
                 "items are not a small finite set of scalars, so only a check while generating could hold this",
                 keyword="uniqueItems",
             )
-        self._recorder.array(shape, unique=unique, slots=self._slots(shape) if unique else ())
+        self._record(shape, unique=unique)
         if shape.contains:
             return self._contains.lower(shape)
         return self._writer.rule(self._plain(shape))
@@ -95,18 +95,27 @@ class ArrayLowering:
             return None
         return self._algebra.finite_items(shape, _MAX_DISTINCT)
 
-    def _slots(self, shape: ArrayShape) -> Slots:
-        """What a guard must know of positions that have few values."""
-        found = Finite(self._algebra, closed=not self._options.open_objects).slots(shape)
+    def _record(self, shape: ArrayShape, *, unique: bool) -> None:
+        """Tell the guard of an array."""
+        if not unique:
+            self._recorder.array(shape, unique=False)
+            return
+        finite = Finite(self._algebra, closed=not self._options.open_objects)
+        try:
+            slots, inexact = self._slots(finite, shape), finite.may_run_out(shape)
+        except UnwritableError:
+            slots, inexact = (), True
+        self._recorder.array(shape, unique=True, slots=slots, inexact=inexact)
+
+    def _slots(self, finite: Finite, shape: ArrayShape) -> Slots:
+        """What a guard must know of positions that have few values. Raises ``UnwritableError``."""
+        found = finite.slots(shape)
         if found is None:
             raise RefusedError(
                 "fewer different items can be written than minItems or minContains asks for; with open_objects there may be more",
                 keyword="minItems",
             )
-        try:
-            return tuple((index, tuple(map(json_text, sorted(listed, key=repr)))) for index, listed in found)
-        except UnwritableError:
-            return ()
+        return tuple((index, tuple(map(json_text, sorted(listed, key=repr)))) for index, listed in found)
 
     def _trimmed(self, shape: ArrayShape) -> ArrayShape:
         """Positions that nothing can fill end the array."""

@@ -22,12 +22,15 @@ class _Draft:
     kinds: set[str] = field(default_factory=set)
     num_arrays: int = 0
     slots: Slots = ()
+    inexact: bool = False
 
-    def add_array(self, shape: ArrayShape, slots: Slots, *, unique: bool) -> None:
+    def add_array(self, shape: ArrayShape, slots: Slots, *, unique: bool, inexact: bool) -> None:
         self.unique = self.unique or unique
         self.kinds.add("array")
         self.num_arrays += 1
-        self.slots = slots if self.num_arrays == 1 else ()
+        is_alone = self.num_arrays == 1
+        self.inexact = self.inexact or inexact or (not is_alone and bool(self.slots or slots))
+        self.slots = slots if is_alone else ()
         while len(self.prefix) < len(shape.prefix):
             self.prefix.append(set(self.rest))
         for index, known in enumerate(self.prefix):
@@ -59,9 +62,12 @@ class GuardRecorder:
         self._is_needed = False
         self.current: Value = ANYTHING
 
-    def array(self, shape: ArrayShape, *, unique: bool, slots: Slots = ()) -> None:
+    def array(self, shape: ArrayShape, *, unique: bool, slots: Slots = (), inexact: bool = False) -> None:
+        """inexact: items may run out in ways that ``slots`` does not tell."""
         self._is_needed = self._is_needed or unique
-        self._records.append((self.current, lambda draft: draft.add_array(shape, slots, unique=unique)))
+        self._records.append(
+            (self.current, lambda draft: draft.add_array(shape, slots, unique=unique, inexact=inexact))
+        )
 
     def object(self, keys: Keys, *, distinct: bool) -> None:
         self._is_needed = self._is_needed or distinct
@@ -97,6 +103,7 @@ class GuardRecorder:
                 nodes(draft.others),
                 frozenset(draft.kinds),
                 draft.slots,
+                draft.inexact,
             )
             for draft in drafts.values()
         )
