@@ -10,22 +10,13 @@ import msgspec
 from interlock.constraints.providers.base import MatcherError
 from interlock.core.engine import EngineFailure, EngineFinishReason, TokenLogprob
 from interlock.core.trace import TokenTrace
+from interlock.engine.committed import Committed
 from interlock.engine.sequence import Sequence
 from interlock.errors import CATALOG
 from interlock.sampling.base import Choice
 
 MAX_FORCED_TOKENS = 64
 """Forced in one step; what is left follows in the next one, so that a long text stops nobody for long."""
-
-
-class Committed(msgspec.Struct, frozen=True):
-    """token_ids: what the request gets. is_accepting: as in ``EngineOutput``."""
-
-    token_ids: tuple[int, ...] = ()
-    finish_reason: EngineFinishReason | None = None
-    is_accepting: bool | None = None
-    logprobs: tuple[TokenLogprob, ...] = ()
-    trace: tuple[TokenTrace, ...] = ()
 
 
 @dataclass(slots=True)

@@ -17,7 +17,8 @@ from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, En
 from interlock.core.tokenizer import Vocabulary
 from interlock.engine.admission import check_request
 from interlock.engine.backtracking import has_gone_back
-from interlock.engine.commit import Committed, Progress, commit_choices, commit_forced, merged, released
+from interlock.engine.commit import Progress, commit_choices, commit_forced, merged, released
+from interlock.engine.committed import Committed
 from interlock.engine.drafting.speculator import Speculator
 from interlock.engine.execution import Block, Execution
 from interlock.engine.forced_room import within_room

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from interlock.core.engine import EngineFailure, EngineOutput, TokenLogprob
 from interlock.core.timings import RequestTimings
-from interlock.engine.commit import Committed
+from interlock.engine.committed import Committed
 from interlock.engine.sequence import Sequence
 
 

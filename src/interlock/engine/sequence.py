@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from interlock.core.engine import EngineFailure, EngineRequest, TokenLogprob
+from interlock.engine.committed import Committed
 from interlock.engine.draft_rates import Rates
 from interlock.engine.penalties import PenaltyState
 from interlock.engine.request_meter import RequestMeter
@@ -15,7 +16,6 @@ from interlock.engine.token_limits import TokenLimiter
 
 if TYPE_CHECKING:
     from interlock.constraints.state import ConstraintState
-    from interlock.engine.commit import Committed
 
 
 class SequenceStatus(enum.Enum):
