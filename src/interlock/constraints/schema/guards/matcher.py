@@ -170,9 +170,15 @@ class GuardedMatcher:
         return 0
 
     def _culprit(self, floor: int) -> Culprit | None:
-        probe = self._twin()
-        met = conflicts(probe, self._vocabulary)
-        probe.close()
+        hold = self._holds[-1]
+        met: list[RepetitionError] = []
+        if hold is None or hold.num_items is None:
+            probe = self._twin()
+            met = conflicts(probe, self._vocabulary)
+            probe.close()
+        before = len(self._readings) - 2
+        if not met:  # what is in the way is inside the open item, or cannot be told
+            return Culprit(before, None) if before >= floor else None
         return History(self._readings).culprit(met, floor)
 
     def _write_anew(self, culprit: Culprit) -> None:
