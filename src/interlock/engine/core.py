@@ -332,11 +332,7 @@ class EngineCore:
         if progress.is_tainted:
             self._scheduler.restart(sequence)
         elif block.draft:
-            # The slot holds the whole draft; right tokens stay.
-            num_tokens = sequence.num_computed_tokens + progress.num_accepted
-            if progress.num_accepted < len(block.draft):
-                self._scheduler.cut(sequence, num_tokens)
-            sequence.num_computed_tokens = num_tokens
+            self._scheduler.keep_draft(sequence, progress.num_accepted, len(block.draft))
         sequence.meter.num_accepted += progress.num_accepted
         if progress.num_tokens:
             sequence.meter.chose(self._clock())

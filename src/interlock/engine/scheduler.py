@@ -161,9 +161,12 @@ class Scheduler:
             self._paused.remove(sequence)
             self._enqueue(sequence)
 
-    def cut(self, sequence: Sequence, num_tokens: int) -> None:
-        """Drop what a running sequence has in the cache behind its first ``num_tokens`` tokens: a draft that failed."""
-        self._kv.cut(sequence, num_tokens)
+    def keep_draft(self, sequence: Sequence, num_right: int, num_guessed: int) -> None:
+        """Behind the computed tokens of a running sequence the cache holds its whole draft: right tokens stay."""
+        num_tokens = sequence.num_computed_tokens + num_right
+        if num_right < num_guessed:
+            self._kv.cut(sequence, num_tokens)
+        sequence.num_computed_tokens = num_tokens
 
     def step_back(self, sequence: Sequence) -> None:
         """Compute the last token of a running sequence again, and forget what the cache holds behind it."""

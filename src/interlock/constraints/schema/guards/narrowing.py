@@ -234,7 +234,7 @@ class Narrowing:
             return False
         until = self._memo.until.get(where)
         if until == DEAD:
-            return not self._is_forced
+            return True
         return False if until is not None and until >= self._num_items else None
 
     def _is_new(self, token_id: int, arrival: Arrival) -> bool:
