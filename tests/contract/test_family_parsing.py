@@ -121,7 +121,7 @@ def tools_and_calls(draw: st.DrawFn) -> tuple[tuple[Tool, ...], Calls]:
             st.from_regex(r"[a-z_][A-Za-z0-9_-]{0,12}", fullmatch=True), min_size=1, max_size=3, unique=True
         )
     ):
-        kinds = draw(st.dictionaries(KEYS, st.sampled_from(sorted(VALUES)), max_size=4))
+        kinds = draw(st.dictionaries(KEYS.filter("o".__ne__), st.sampled_from(sorted(VALUES)), max_size=4))
         arrays = {"type": "array", "items": {"type": ["integer", "boolean"]}}
         properties = {key: arrays if kind == "array" else {"type": kind} for key, kind in kinds.items()}
         inner = {"type": "object", "properties": {"deep": {"type": "string"}}}
@@ -129,8 +129,7 @@ def tools_and_calls(draw: st.DrawFn) -> tuple[tuple[Tool, ...], Calls]:
             Tool(name=name, parameters=json.dumps({"type": "object", "properties": {**properties, "o": inner}}))
         )
         arguments = {key: draw(VALUES[kind]) for key, kind in kinds.items()}
-        if "o" not in kinds:
-            arguments["o"] = {"deep": draw(TEXT)}
+        arguments["o"] = {"deep": draw(TEXT)}
         calls.append((name, arguments))
     return tuple(tools), calls
 

@@ -130,6 +130,11 @@ class Closing:
         if self._rest:
             self._rest = self._rest[1:] if self._rest[0] == token_id else None
 
+    def took_back(self, num_tokens: int) -> None:
+        """The last tokens are gone."""
+        self._num_left += num_tokens
+        self._ending, self._num_to_skip = None, 0
+
     def forked(self) -> Closing | None:
         """For a copy that looks ahead: it closes what is being closed, and decides nothing."""
         return None if self._rest is None else copy.copy(self)

@@ -76,7 +76,10 @@ class ConstraintState:
         if self._thinking is not None and not self._thinking.is_over:
             return 0  # its count would have to go back as well
         with contextlib.suppress(MatcherError):
-            return self._ask(lambda matcher: matcher.backtrack(limit))
+            num_tokens = self._ask(lambda matcher: matcher.backtrack(limit))
+            if self._closing is not None:
+                self._closing.took_back(num_tokens)
+            return num_tokens
         return 0
 
     @property

@@ -22,5 +22,5 @@ def has_gone_back(sequence: Sequence, scheduler: Scheduler) -> bool:
     sequence.num_backtracks += 1
     sequence.drop(num_tokens)
     sequence.num_new_tokens = 1
-    scheduler.take_back(sequence)
+    scheduler.step_back(sequence)
     return True

@@ -50,11 +50,6 @@ class KVCacheManager:
         return sum(slot.holder is None for slot in self._slots)
 
     @property
-    def can_cut(self) -> bool:
-        """A slot can keep some of its tokens, whichever number; else it is all or nothing."""
-        return self._info.capabilities.partial_rollback
-
-    @property
     def is_over_limit(self) -> bool:
         """The running sequences need more tokens than there may be."""
         return self._num_held_tokens() > self._max_tokens
