@@ -13,14 +13,14 @@ from collections import OrderedDict
 from interlock.constraints.ending import Ending, EndingHints, EndingSearch, ends_with
 from interlock.constraints.providers.base import Matcher, MatcherError
 
-_NEAR = 128
+_NEAR = 64
 """With at most so many tokens to spare every token is looked at; before that, each look skips a quarter of them."""
 
 _MUST_KNOW = 64
 """With at most so many tokens left, a token behind which no ending is found is refused where one was known before it."""
 
 _MOST_SKIPPED = 16
-_MOST_FAILURES = 12
+_MOST_FAILURES = 1
 _MAX_STARTS = 256
 
 
@@ -29,17 +29,18 @@ class Endings:
 
     def __init__(self, search: EndingSearch) -> None:
         self.search = search
-        self._starts: OrderedDict[tuple[str, frozenset[int]], Ending | None] = OrderedDict()
+        self._starts: OrderedDict[tuple[str, frozenset[int]], tuple[int, Ending | None]] = OrderedDict()
 
-    def start(self, key: str, matcher: Matcher, hints: EndingHints) -> Ending | None:
-        """From the start of the grammar with this key."""
+    def start(self, key: str, matcher: Matcher, hints: EndingHints, most: int) -> Ending | None:
+        """From the start of the grammar with this key, in ``most`` tokens or more."""
         place = key, hints.never
-        if place not in self._starts:
-            self._starts[place] = self.search.find(matcher, hints)
+        searched, ending = self._starts.get(place, (0, None))
+        if ending is None and searched < most:
+            self._starts[place] = most, self.search.find(matcher, hints, most)
             while len(self._starts) > _MAX_STARTS:
                 self._starts.popitem(last=False)
         self._starts.move_to_end(place)
-        return self._starts[place]
+        return self._starts[place][1]
 
 
 class Closing:
@@ -65,7 +66,7 @@ class Closing:
         self._num_failures = 0
         self._is_off = False
         self._rest: tuple[int, ...] | None = None  # of the ending that has been begun
-        self._judge(endings.start(key, matcher, hints))
+        self._judge(endings.start(key, matcher, hints, max_tokens))
 
     @property
     def has_begun(self) -> bool:
@@ -118,7 +119,7 @@ class Closing:
         fits = following is not None and len(following.token_ids) <= num_left
         if not fits and (following is not None or num_left <= _MUST_KNOW):
             if self._ending is None:
-                self._ending = self._search.find(matcher, self._hints)
+                self._ending = self._search.find(matcher, self._hints, self._num_left)
             if self._ending is not None and len(self._ending.token_ids) <= self._num_left:
                 return True
         self._num_left = num_left
@@ -154,7 +155,7 @@ class Closing:
                 return Ending((), b"")
             if before is not None and ends_with(probe, before.token_ids):
                 return before
-            return self._search.find(probe, self._hints)
+            return self._search.find(probe, self._hints, self._num_left)
         except MatcherError:
             return None
         finally:
@@ -165,7 +166,7 @@ class Closing:
         self._ending = ending
         if ending is None:
             self._num_failures += 1
-            self._num_to_skip = max(0, self._num_left // 16)
+            self._num_to_skip = self._num_left // 2
             if self._num_failures > _MOST_FAILURES:
                 self.give_up()
             return

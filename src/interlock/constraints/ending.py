@@ -19,9 +19,11 @@ from interlock.constraints.providers.base import Matcher, MatcherError
 from interlock.constraints.schema.guards.marks import is_text
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
-MAX_LOOKS = 600
-"""Masks computed in one search: some 10 to 20 ms."""
+MAX_LOOKS = 300
+"""Masks computed in one search: some 10 to 25 ms."""
 
+_SPARE_SPELLING, _SPARE_TOKENS = 2, 16
+"""A way is given up with so many times, and so many more, tokens than may be: spelt anew it has fewer."""
 _MAX_BYTES = 4_096
 _FREE = 64  # so many bytes may follow: it is free text
 _CLOSING = b"}])\"',"
@@ -64,10 +66,10 @@ class EndingSearch:
         self._longest = max((len(text) for text in vocabulary.ids), default=0)
         self.fillers = self._find_fillers()
 
-    def find(self, matcher: Matcher, hints: EndingHints) -> Ending | None:
-        """``None`` where none is found within bounds. ``matcher`` is unchanged. Raises ``MatcherError`` only where it
-        had failed before."""
-        walk = _Walk(self, matcher, hints)
+    def find(self, matcher: Matcher, hints: EndingHints, most: int = _MAX_BYTES) -> Ending | None:
+        """``None`` where none is found within bounds, or none that has a chance to be spelt in ``most`` tokens. ``matcher`` is
+        unchanged. Raises ``MatcherError`` only where it had failed before."""
+        walk = _Walk(self, matcher, hints, _SPARE_SPELLING * most + _SPARE_TOKENS)
         try:
             found = walk.run()
         except MatcherError:
@@ -147,7 +149,7 @@ class _DeadEndError(Exception):
 class _Walk:
     """One search: a walk on a copy of a matcher that turns back at dead ends."""
 
-    def __init__(self, search: EndingSearch, matcher: Matcher, hints: EndingHints) -> None:
+    def __init__(self, search: EndingSearch, matcher: Matcher, hints: EndingHints, most: int) -> None:
         self._search = search
         self._vocabulary = search.vocabulary
         self._start = matcher
@@ -158,12 +160,13 @@ class _Walk:
         self._forks: list[_Fork] = []
         self._seen: set[int] = set()
         self._last_mask: int | None = None
+        self._most = most
         self._num_looks = 0
         self._num_bytes = 0
 
     def run(self) -> list[int] | None:
         """The tokens to the end; ``None`` where none is found within bounds."""
-        while self._num_looks < MAX_LOOKS and self._num_bytes < _MAX_BYTES:
+        while self._num_looks < MAX_LOOKS and self._num_bytes < _MAX_BYTES and len(self._taken) <= self._most:
             try:
                 if self._probe.is_accepting:
                     return self._taken
