@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -49,9 +49,10 @@ class OllamaHead:
         self,
         text: str = "",
         thinking: str = "",
-        calls: list[AnswerCall] | None = None,
+        calls: Mapping[int, AnswerCall] | None = None,
         tokens: list[ScoredToken] | None = None,
     ) -> dict[str, Any]:
+        """calls: by their place among the calls of the answer."""
         out: dict[str, Any] = {
             "model": self.model,
             "created_at": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
@@ -59,7 +60,7 @@ class OllamaHead:
         }
         extra: dict[str, Any] = {"thinking": thinking} if thinking else {}
         if calls:
-            extra["tool_calls"] = [_call(index, call) for index, call in enumerate(calls)]
+            extra["tool_calls"] = [_call(index, call) for index, call in calls.items()]
         if self.kind == "chat":
             out["message"] = {"role": "assistant", "content": text, **extra}
         else:
@@ -95,7 +96,7 @@ async def complete(events: AsyncIterator[Event], *, generation: Generation, head
     answer, finished = await collect(events)
     if head.loads:
         return {**head.object(), **head.ending(finished, generation, [])}
-    calls = [call for call in answer.calls if call.complete]
+    calls = {index: call for index, call in enumerate(answer.calls) if call.complete}
     return {
         **head.object(answer.text, answer.reasoning, calls, answer.tokens),
         **head.ending(finished, generation, answer.cut_calls()),
@@ -143,7 +144,7 @@ def _payloads(
         case ToolCallArguments(index=index, text=text):
             open_calls[index].arguments.append(text)
         case ToolCallEnd(index=index):
-            yield head.object(calls=[open_calls.pop(index)])
+            yield head.object(calls={index: open_calls.pop(index)})
 
 
 def _call(index: int, call: AnswerCall) -> dict[str, Any]:

@@ -69,6 +69,17 @@ async def test_a_call_that_was_cut_is_not_given_out(api, post) -> None:
     assert (body["done_reason"], body["interlock"]) == ("length", {"incomplete_tool_calls": [0]})
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_calls_are_told_apart_by_id_and_by_their_place_in_the_answer(api, post, stream: bool) -> None:
+    answer = [*call("f", ['{"a": 1}']), *call("f", ['{"a": 2}'], index=1), *finish()]
+    api.service.answer = lambda _: answer
+    lines = [json.loads(line) for line in (await post(stream=stream)).text.splitlines()]
+    calls = [one for line in lines for one in line["message"].get("tool_calls", ())]
+    assert [one["function"]["index"] for one in calls] == [0, 1]
+    assert [one["function"]["arguments"] for one in calls] == [{"a": 1}, {"a": 2}]
+    assert len({one["id"] for one in calls}) == 2
+
+
 async def test_durations_are_those_of_the_request(api, post) -> None:
     body = (await post()).json()
     assert (body["prompt_eval_duration"], body["eval_duration"]) == (250_000_000, 1_500_000_000)
