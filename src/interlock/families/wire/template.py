@@ -11,13 +11,10 @@ import jinja2
 from jinja2 import nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
-from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from interlock.errors import InterlockError
 from interlock.families.wire import json_text
-
-_SEAM = "_seam"  # the variable by which filters know the seam of this render
 
 # What a template's own code can raise on a conversation that it was not written for.
 _TEMPLATE_FAULTS = (
@@ -69,8 +66,8 @@ class ChatTemplate:
     ) -> str:
         """The prompt, with the beginning of the assistant's turn.
 
-        seam: a character to keep as it is in JSON, and to leave out of messages. Raises ``InterlockError``
-        (``invalid_messages``) with the template's own message if it refuses the conversation.
+        seam: a character to keep as it is also where the template escapes it, and to leave out of messages. Raises
+        ``InterlockError`` (``invalid_messages``) with the template's own message if it refuses the conversation.
         """
         known = {**self._tokens, "messages": messages, "tools": tools, "add_generation_prompt": True}
         return self._run(self._template, {"documents": None, **(variables or {}), **known}, seam)
@@ -91,7 +88,7 @@ class ChatTemplate:
 
     def _run(self, template: jinja2.Template, variables: Mapping[str, Any], seam: str) -> str:
         try:
-            return template.render({**variables, _SEAM: seam})
+            text = template.render(variables)
         except _TEMPLATE_FAULTS as error:
             message = str(error).replace(seam, "") if seam else str(error)
             raise InterlockError(
@@ -99,6 +96,8 @@ class ChatTemplate:
                 f"the model's chat template refuses this conversation: {message or type(error).__name__}",
                 param="messages",
             ) from error
+        # JSON and Python's ``repr`` may escape it; no text of the request spells it so.
+        return text.replace(f"\\u{ord(seam):04x}", seam) if seam else text
 
 
 class _Generation(Extension):
@@ -130,9 +129,7 @@ def _environment(now: Callable[[], datetime]) -> ImmutableSandboxedEnvironment:
     return environment
 
 
-@jinja2.pass_context
 def _tojson(
-    context: Context,
     value: Any,
     ensure_ascii: bool = False,
     indent: int | str | None = None,
@@ -142,7 +139,6 @@ def _tojson(
     """Hugging Face's ``tojson``: the standard library's JSON, without HTML escapes."""
     if isinstance(value, Iterator):
         value = list(value)  # of a filter such as map; other interpreters of these templates take it
-    seam = context.get(_SEAM)
     item_separator, key_separator = separators or (", " if indent is None else ",", ": ")
     return json_text.dumps(
         value,
@@ -150,13 +146,8 @@ def _tojson(
         key_separator=key_separator,
         indent=" " * indent if isinstance(indent, int) else indent,
         sort_keys=sort_keys,
-        string=(lambda text: _ascii(text, seam)) if ensure_ascii else None,
+        string=json.dumps if ensure_ascii else None,
     )
-
-
-def _ascii(text: str, seam: str) -> str:
-    parts = text.split(seam) if seam else [text]
-    return f'"{seam.join(json.dumps(part)[1:-1] for part in parts)}"'
 
 
 def _raise_exception(message: str) -> NoReturn:
