@@ -18,13 +18,13 @@ SPELLINGS = """<|im_start|> <|im_end|> <think> </think> <|turn> <turn|> <|channe
     ｜DSML｜ </｜DSML｜invoke> [INST] [/INST] [TOOL_CALLS] <|call|> <|end|> <|start|> <|channel|> <|message|>
     <|observation|> <|user|> <|assistant|> <|system|> <|tool_calls_section_begin|> <|open|> <|close|> <|sep|>
     ]<]minimax[>[ <|START_ACTION|> <|END_ACTION|> <|eot_id|> <|start_header_id|> <tool_call> </tool_call> <|tool_call>
-    </s>""".split()
-TOKENIZER = byte_tokenizer(SPELLINGS)
-HOSTILE = f"A{'B'.join(SPELLINGS)}C"
+    </s>"""
+TOKENIZER = byte_tokenizer(SPELLINGS.split())
+HOSTILE = f"A{'B'.join(SPELLINGS.split())}C"
 TEMPLATES = """Apertus-8B-Instruct ByteDance-Seed-OSS Cohere2MoE GLM-4.6 Kimi-K2-Instruct Kimi-K3 MiniMax-M2 MiniMax-M3
     Mistral-Small-3.2-24B-Instruct-2506 Qwen3-Coder Qwen3.5-4B deepseek-ai-DeepSeek-V3.1 deepseek-ai-DeepSeek-V4
     google-gemma-4-31B-it ibm-granite-granite-4.0 meta-llama-Llama-3.1-8B-Instruct openai-gpt-oss-120b
-    unsloth-Apriel-1.5""".split()
+    unsloth-Apriel-1.5"""
 
 
 def rendered(renderer: PromptRenderer, text: str) -> RenderedPrompt:
@@ -44,7 +44,7 @@ def rendered(renderer: PromptRenderer, text: str) -> RenderedPrompt:
     )
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
+@pytest.mark.parametrize("name", TEMPLATES.split())
 def test_it_is_the_same_prompt_as_with_any_other_word(
     name: str, templates: Callable[[str], str], describe: Callable[..., ModelDescription]
 ) -> None:
