@@ -88,6 +88,15 @@ REFUSED: dict[str, tuple[Node, str]] = {
     "a grammar that matches nothing": (Grammar('start: A\nA: "a" & "b"', "lark"), "invalid_grammar"),
     "malformed regex": (Regex("a(b"), "invalid_regex"),
     "look-ahead": (Regex("(?=a)b"), "invalid_regex"),
+    "regex nested 50,000 deep": (Regex("(" * 50_000 + "a" + ")" * 50_000), "invalid_regex"),
+    "pattern nested 50,000 deep": (
+        JsonValue(json.dumps({"pattern": "(" * 50_000 + "a" + ")" * 50_000})),
+        "invalid_schema",
+    ),
+    "alternatives nested 20,000 deep": (
+        JsonValue('{"anyOf":[' * 20_000 + "{}" + "]}" * 20_000),
+        "invalid_schema",
+    ),
     "malformed lark": (Grammar("start: ((", "lark"), "invalid_grammar"),
     "malformed gbnf": (Grammar("root ::= (", "gbnf"), "invalid_grammar"),
     "gbnf nested 50,000 deep": (Grammar("root ::= " + "(" * 50_000, "gbnf"), "invalid_grammar"),

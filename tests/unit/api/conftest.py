@@ -176,10 +176,13 @@ class Pool:
         return Lowering(constraint=LoweredConstraint(provider=spec.provider, grammar="", key=spec.digest()))
 
 
+PLAIN_TEMPLATE = "{%- for message in messages %}{{ message.content }}<|im_end|>{% endfor -%}"
+
+
 class Stack:
     """A served model whose text a test sets. limits: of ``HttpConfig``."""
 
-    def __init__(self, **limits: Any) -> None:
+    def __init__(self, *, template: str = PLAIN_TEMPLATE, **limits: Any) -> None:
         self.text = "hello"
         self.tokenizer = byte_tokenizer()
         self.engine = ScriptedEngine(self._play, context_tokens=2000)
@@ -188,7 +191,7 @@ class Stack:
             tokenizer=self.tokenizer,
             architecture="test",
             name="test",
-            chat_template="{%- for message in messages %}{{ message.content }}<|im_end|>{% endfor -%}",
+            chat_template=template,
             context_tokens=0,
             bos_token="",
             eos_token="<|im_end|>",

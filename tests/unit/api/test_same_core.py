@@ -180,3 +180,44 @@ async def test_every_surface_is_the_same_request_and_answer(stack, answers, ask:
     found = await answers(ask)
     first = found["/v1/chat/completions"]
     assert {path: other for path, other in found.items() if other != first} == {}
+
+
+THINKING_TEMPLATE = """\
+{%- for message in messages %}{{ message.content }}<|im_end|>{% endfor -%}
+{%- if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}"""
+SWITCHES: dict[str, dict[bool, dict[str, Any]]] = {
+    "/v1/chat/completions": {on: {"chat_template_kwargs": {"enable_thinking": on}} for on in (True, False)},
+    "/v1/responses": {True: {"reasoning": {"effort": "high"}}, False: {"reasoning": {"effort": "none"}}},
+    "/v1/messages": {
+        True: {"thinking": {"type": "enabled", "budget_tokens": 50}},
+        False: {"thinking": {"type": "disabled"}},
+    },
+    "/api/chat": {True: {"think": True}, False: {"think": False}},
+}
+
+
+@pytest.mark.parametrize("thinking", [None, True, False])
+@pytest.mark.parametrize("path", SURFACES)
+async def test_thinking_on_off_or_unsaid_leaves_the_constraint_and_is_never_the_answer(
+    new_stack, path: str, thinking: bool | None
+) -> None:
+    stack = new_stack(template=THINKING_TEMPLATE)
+    await stack.service.lifecycle.start()
+    write, see = SURFACES[path]
+    switch = {} if thinking is None else SWITCHES[path][thinking]
+    calls = Ask("auto", strict=True) if path == "/api/chat" else Ask("required")
+    thought = "" if thinking is False else "hm"
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(stack.app), base_url="http://test") as client:
+        for ask, said, text, called in (
+            (Ask(schema=True), '{"a": 1}', '{"a": 1}', []),
+            (calls, CALL, "", [("f", {"a": 1})]),
+        ):
+            stack.text = f"<think>\nhm\n</think>\n\n{said}" if thought else said
+            response = await client.post(path, json={"model": "m", **write(ask), **switch})
+            assert response.status_code == 200, response.text
+            assert see(response.json()) == Seen(thought, text, called, whole=True)
+            assert stack.engine.requests[-1].constraint is not None
+            tree = str(stack.pool.specs[-1].tree())
+            assert "integer" in tree
+            assert ("Marker '</think>'" in tree) is (thinking is not False)
+    await stack.service.lifecycle.stop()

@@ -127,6 +127,8 @@ def test_an_answer_format(output_format: Any, node: Node) -> None:
         assert root(tools, output_format) == node
     assert root(context(F, mode="auto"), output_format) == Alternative((MANY, node))
     assert root(context(F), output_format) == MANY
+    thought, close, *_, answer = root(ToolContext(), output_format, "open").items
+    assert (thought, close, answer) == (THOUGHTS, Marker("</think>"), node)
 
 
 def test_calls_beside_an_answer_format_are_exact_only_where_tools_are_constrained() -> None:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from interlock.core.events import TextDelta
 from interlock.families.registry import by_name
 from interlock.families.wire.parse import StreamParser
 
@@ -15,6 +16,7 @@ from interlock.families.wire.parse import StreamParser
     [
         ("deepseek_r1", "<｜tool▁calls▁begin｜>" + 15_000 * "<｜tool▁sep｜>"),
         ("llama4", "[search(" + ", ".join(f"a{number}=1" for number in range(25_000))),
+        ("qwen3", '<tool_call>\n{"name": "f", "arguments": {"a": ' + "[" * 120_000),
         ("llama4", '[f(a="' + "\\" * 120_000),
         ("gemma4", "<|tool_call>call:f{" + "a:{" * 40_000),
         (
@@ -35,3 +37,15 @@ def test_hostile_answers_take_linear_time(family: str, text: str, size: int) -> 
         parser.push_text(text[at : at + size])
     parser.finish(truncated=True)
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("family", ["deepseek_r1", "deepseek_v3_1"])
+@pytest.mark.parametrize("size", [11, 10**6])
+def test_separators_without_a_call_are_text_and_no_call(family: str, size: int) -> None:
+    parser = StreamParser(by_name(family), special_tokens=None, thinking="none", tools="parse")
+    separators = 1_000 * "<｜tool▁sep｜>"
+    text = f"<｜tool▁calls▁begin｜>{separators}"
+    events = [event for at in range(0, len(text), size) for event in parser.push_text(text[at : at + size])]
+    events += parser.finish(truncated=True)
+    assert {type(event) for event in events} == {TextDelta}
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == separators

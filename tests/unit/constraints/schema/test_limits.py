@@ -41,8 +41,28 @@ def _ladder(size: int):
     return {"$ref": "#/$defs/d0", "$defs": {**defs, f"d{size}": {"type": "integer"}}}
 
 
+def _alternatives_of_alternatives(depth: int):
+    """Each of two objects holds the next level: sixteen levels are a page, written out they are megabytes."""
+    levels = {
+        f"d{i}": {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {"next": {"$ref": f"#/$defs/d{i + 1}"}, key: {"type": "integer"}},
+                }
+                for key in "ab"
+            ]
+        }
+        for i in range(depth)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": {**levels, f"d{depth}": {"type": "integer"}}}
+
+
 HOSTILE = {
     "nested oneOf": _nested_one_of(5, 4),
+    "deeply nested oneOf": _nested_one_of(12, 2),
+    "oneOf of oneOf": _alternatives_of_alternatives(16),
+    "oneOf of oneOf, deeper": _alternatives_of_alternatives(60),
     "wide oneOf": {"oneOf": [{"required": [f"a{i}", f"b{i}"], "properties": {f"c{i}": {"type": "integer"}}} for i in range(60)]},
     "exponential allOf": _exponential_all_of(30),
     "deep nesting": _deep(500),
@@ -57,6 +77,7 @@ HOSTILE = {
     "many keys": {"type": "object", "properties": {f"k{i}": {"type": "integer"} for i in range(5_000)}},
     "many negated keys": {"not": {"properties": {f"k{i}": {"const": i} for i in range(1_000)}}},
     "regex repeat": {"pattern": "^((a{0,100}){0,100}){0,100}$"},
+    "regex of parentheses": {"pattern": "(" * 100_000},
     "regex nesting": {"pattern": "(" * 90 + "a" + ")" * 90},
     "regex look-ahead": {"pattern": "^" + "".join(f"(?=.*{chr(97 + i)})" for i in range(20)) + ".*$"},
     "regex meets length": {"pattern": "(a|b|ab)*c(a|b|ab)*", "minLength": 100_000},
