@@ -17,8 +17,11 @@ def read_sampling(
     logprobs: int | None = None,
     interlock: WireInterlock | None = None,
     prompt_logprobs: int | None = None,
+    *,
+    prefix: str = "",
 ) -> SamplingOptions:
-    """logprobs, prompt_logprobs: alternatives to report, ``None`` for no log probabilities. Raises ``invalid_value``."""
+    """logprobs, prompt_logprobs: alternatives to report, ``None`` for no log probabilities. prefix: of the fields' names
+    in the body. Raises ``invalid_value``."""
     return SamplingOptions(
         temperature=wire.temperature,
         top_p=wire.top_p,
@@ -28,7 +31,7 @@ def read_sampling(
         frequency_penalty=wire.frequency_penalty,
         presence_penalty=wire.presence_penalty,
         repetition_penalty=wire.repetition_penalty,
-        logit_bias=_logit_bias(wire.logit_bias or {}),
+        logit_bias=_logit_bias(wire.logit_bias or {}, f"{prefix}logit_bias"),
         bad_words=tuple(wire.bad_words or ()),
         allowed_token_ids=tuple(wire.allowed_token_ids or ()),
         min_tokens=wire.min_tokens,
@@ -47,16 +50,12 @@ def read_text_options(wire: WireSampling) -> TextOptions:
     )
 
 
-def _logit_bias(wire: Mapping[str, float]) -> tuple[tuple[int, float], ...]:
+def _logit_bias(wire: Mapping[str, float], param: str) -> tuple[tuple[int, float], ...]:
     if len(wire) > MAX_LOGIT_BIAS:
-        raise InterlockError(
-            "invalid_value", f"logit_bias has more than {MAX_LOGIT_BIAS} tokens", param="logit_bias"
-        )
+        raise InterlockError("invalid_value", f"{param} has more than {MAX_LOGIT_BIAS} tokens", param=param)
     for key in wire:
         if not (key.isascii() and key.isdigit() and len(key) < 10):
             raise InterlockError(
-                "invalid_value",
-                f"logit_bias has the key {key[:40]!r}, which is no token id",
-                param="logit_bias",
+                "invalid_value", f"{param} has the key {key[:40]!r}, which is no token id", param=param
             )
     return tuple((int(key), bias) for key, bias in wire.items())

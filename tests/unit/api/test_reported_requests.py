@@ -80,6 +80,27 @@ async def test_a_list_without_end_is_refused_by_its_limit(
     assert limit in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("/v1/messages", {"messages": [USER] * 20_000, "max_tokens": 5}, "messages"),
+        ("/v1/responses", {"input": [USER] * 20_000}, "input"),
+        ("/api/chat", {"messages": [USER] * 20_000}, "messages"),
+        ("/v1/completions", {"prompt": ["x"] * 20_000}, "prompt"),
+        ("/v1/responses", {"input": "x", "tools": [{"type": "function", "name": "f"}] * 20_000}, "tools"),
+        ("/api/chat", {"messages": [USER], "tools": [tool("f")] * 20_000}, "tools"),
+    ],
+)
+async def test_a_conversation_without_end_is_refused_on_every_endpoint(
+    stack, path: str, body: dict[str, Any], param: str
+) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(stack.app), base_url="http://test") as client:
+        response = await client.post(path, json={"model": "m", **body})
+    assert response.status_code == 400
+    told = response.json()
+    assert (told if path.startswith("/api/") else told["error"])["param"] == param
+
+
 async def test_a_body_without_end_is_refused_before_it_is_read(post: Post) -> None:
     schema = {"enum": [f"{number}" + "x" * 1000 for number in range(9000)]}
     response = await post(

@@ -120,6 +120,26 @@ async def test_a_value_out_of_range_is_named_as_the_client_wrote_it(post: Post, 
         assert response.json()["error"]["param"] == field
 
 
+WITHOUT_END: dict[str, Any] = {
+    "logit_bias": {str(number): 1 for number in range(100_000)},
+    "bad_words": ["x"] * 100_000,
+    "stop_token_ids": list(range(100_000)),
+    "stop": ["x"] * 100_000,
+}
+
+
+@pytest.mark.parametrize("field", WITHOUT_END)
+@PATHS
+async def test_a_list_without_end_is_refused_on_every_endpoint(post: Post, path: str, field: str) -> None:
+    response = await post(path, **{field: WITHOUT_END[field]})
+    assert response.status_code == 400, response.text
+    body = response.json()
+    param = body["param"] if path.startswith("/api/") else body["error"]["param"]
+    written = "stop_sequences" if (path, field) == ("/v1/messages", "stop") else field
+    assert param == (f"options.{field}" if path.startswith("/api/") else written)
+    assert param in message_of(path, body)
+
+
 @PATHS
 async def test_min_tokens_above_what_is_generated_is_refused(post: Post, path: str) -> None:
     response = await post(path, min_tokens=5000)

@@ -108,7 +108,9 @@ def _call(wire: WireRequest, request_id: str, *, loads: bool = False, **fields: 
         json_policy=read_json_policy(wire.interlock),
         reports=read_reports(wire.interlock, has_trace=False),
         sampling=replace(
-            read_sampling(options, (wire.top_logprobs or 0) if wire.logprobs else None, wire.interlock),
+            read_sampling(
+                options, (wire.top_logprobs or 0) if wire.logprobs else None, wire.interlock, prefix="options."
+            ),
             repetition_penalty=same(options, "repeat_penalty", "repetition_penalty"),
         ),
         text=read_text_options(options),
