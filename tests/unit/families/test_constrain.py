@@ -127,7 +127,9 @@ def test_an_answer_format(output_format: Any, node: Node) -> None:
         assert root(tools, output_format) == node
     assert root(context(F, mode="auto"), output_format) == Alternative((MANY, node))
     assert root(context(F), output_format) == MANY
-    thought, close, *_, answer = root(ToolContext(), output_format, "open").items
+    behind_thinking = root(ToolContext(), output_format, "open")
+    assert isinstance(behind_thinking, Sequence)
+    thought, close, *_, answer = behind_thinking.items
     assert (thought, close, answer) == (THOUGHTS, Marker("</think>"), node)
 
 
