@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -75,6 +76,44 @@ def test_ids_become_the_family_s_own() -> None:
     assert all(len(one) == 9 and one.isalnum() for one in ids)
     assert [message.tool_call_id for message in mistral[2:]] == ids
     assert native_ids(mistral, mistral_v13.FAMILY.tool_calls) == mistral
+
+
+# names its calls by their ids, as the latest template of Kimi K2 does
+CALLED_BY_ID = """{% for message in messages %}\
+{% if message.tool_calls %}<|tool_calls_section_begin|>{% for call in message.tool_calls %}\
+<|tool_call_begin|>{{ call.id }}<|tool_call_argument_begin|>{{ call.function.arguments | tojson }}<|tool_call_end|>\
+{% endfor %}<|tool_calls_section_end|>{% endif %}\
+{% if message.role == 'tool' %}## Return of {{ message.tool_call_id }}\n{% endif %}{{ message.content }}\
+{% endfor %}{# tools #}"""
+
+
+@pytest.mark.parametrize(
+    ("template", "numbers"),
+    [
+        ("Kimi-K2-Instruct", "012"),
+        ("Kimi-K2-Thinking", "012"),
+        (CALLED_BY_ID, "012"),
+        ("moonshotai-Kimi-K2", "010"),  # counts the calls of a turn, whatever their ids are
+    ],
+    ids=lambda value: value[:20],
+)
+def test_numbers_of_calls_go_on_from_turn_to_turn_and_results_follow(
+    template: str, numbers: str, templates: Templates, describe: Describe
+) -> None:
+    description = describe(template if "{" in template else templates(template))
+    assert choose(description).family is kimi_k2.FAMILY
+    again = (
+        Message(role="user", content="And now?"),
+        Message(role="assistant", tool_calls=(ToolCall(id="call_one", name="now", arguments="{}"),)),
+        Message(role="tool", content="one", tool_call_id="call_one"),
+    )  # a client may use an id again
+    text = PromptRenderer(kimi_k2.FAMILY, description).render((*CONVERSATION, *again), TOOLS).text
+    expected = [
+        f"functions.{name}:{number}"
+        for name, number in zip(("get_weather", "now", "now"), numbers, strict=True)
+    ]
+    assert re.findall(r"tool_call_begin\|>(\S+?)<", text) == expected
+    assert re.findall(r"Return of (\S+?)(?:\n|\\n)", text) == expected
 
 
 def test_where_a_message_holds_one_call_results_follow_their_calls() -> None:

@@ -14,21 +14,26 @@ from interlock.families.base import ModelFamily, NumberedName, ToolCallSyntax
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 
 
-def native_ids(messages: Sequence[Message], syntax: ToolCallSyntax) -> list[Message]:
-    """The conversation with ids of calls as the family forms them; results follow their calls."""
+def native_ids(
+    messages: Sequence[Message], syntax: ToolCallSyntax, *, number_by_turn: bool = False
+) -> list[Message]:
+    """The conversation with ids of calls as the family forms them; results follow their calls. Numbers in ids count the
+    calls of the conversation, or those of their turn."""
     numbered = next((piece for piece in syntax.call if isinstance(piece, NumberedName)), None)
     if numbered is None and syntax.ids == "openai":
         return list(messages)
     known: dict[str, str] = {}
     out = []
+    num_before = 0
     for message in messages:
         calls = []
-        for number, call in enumerate(message.tool_calls):
+        for number, call in enumerate(message.tool_calls, 0 if number_by_turn else num_before):
             own = _short(call.id)
             if numbered is not None:
                 own = f"{numbered.prefix}{call.name}{numbered.separator}{number}"
             known[call.id] = own
             calls.append(replace(call, id=own))
+        num_before += len(calls)
         answers = message.tool_call_id
         out.append(replace(message, tool_calls=tuple(calls), tool_call_id=known.get(answers or "", answers)))
     return out

@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.families.base import ReasoningFormat
-from interlock.families.wire.probe import probe_tool, probe_turn
+from interlock.families.wire.probe import numbers_by_turn, probe_tool, probe_turn
 from interlock.families.wire.template import ChatTemplate
 
 _PROBE = "interlock probe"
@@ -20,6 +20,7 @@ class TemplateQuirks:
     """knows_system, knows_developer: a first message of that role reaches the prompt. tools_required: ``tools``
     must be a list, also where there are none. description_required: each tool needs a description.
     arguments_as_text: calls hold their arguments as JSON text. single_calls: a message holds at most one call.
+    numbers_calls_by_turn: ids of calls are its own, numbered from 0 in each turn.
     drops_calls: it shows tools, but leaves out the calls of earlier turns. thinks: a turn with reasoning in it, or the
     beginning of one, shows the family's markers. switches: the prompt depends on whether thinking is on."""
 
@@ -29,6 +30,7 @@ class TemplateQuirks:
     description_required: bool
     arguments_as_text: bool
     single_calls: bool
+    numbers_calls_by_turn: bool
     drops_calls: bool
     thinks: bool
     switches: bool
@@ -48,6 +50,7 @@ def find_quirks(template: ChatTemplate, format_: ReasoningFormat | None) -> Temp
         and _renders(template, [_USER], [probe_tool("")]) is not None,
         arguments_as_text=turn is not None and turn.arguments_as_text,
         single_calls=turn is not None and turn.single,
+        numbers_calls_by_turn=turn is not None and numbers_by_turn(template, turn.arguments_as_text),
         drops_calls=turn is None and "tools" in template.source,
         thinks=format_ is not None and _shows_thinking(template, format_, no_tools),
         switches=format_ is not None

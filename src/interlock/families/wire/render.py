@@ -85,7 +85,9 @@ class PromptRenderer:
         """
         variables = self._variables(reasoning, template_kwargs or {})
         check_reserved(messages, self._family, tuple(self._tokenizer.special_tokens))
-        messages = native_ids(messages, self._family.tool_calls)
+        messages = native_ids(
+            messages, self._family.tool_calls, number_by_turn=self._quirks.numbers_calls_by_turn
+        )
         if self._quirks.single_calls or self._family.tool_calls.single:
             messages = one_call_a_message(messages)
         if self._family.declares_in_messages:
