@@ -63,6 +63,8 @@ def _describe_folder(folder: Path, tokenizer_json: str = "tokenizer.json") -> Mo
     bos_token = _spelling(settings.get("bos_token") or special_map.get("bos_token"))
     eos_token = _spelling(settings.get("eos_token") or special_map.get("eos_token"))
     declared = _read_json(folder / "generation_config.json").get("eos_token_id")
+    if declared is None:
+        declared = text_model.get("eos_token_id", model.get("eos_token_id"))
     turn_ends = declared if isinstance(declared, list) else [declared]
     adds_bos = settings.get("add_bos_token")
     tokenizer = hf_tokenizer(

@@ -253,6 +253,29 @@ def test_a_folder_is_described_from_all_its_files(tmp_path: Path) -> None:
     assert describe(folder).chat_template == "own file"
 
 
+@pytest.mark.parametrize(
+    ("generation", "config", "settings", "stop_ids"),
+    [
+        ({"eos_token_id": 260}, {"eos_token_id": 258}, {"eos_token": "<e>"}, (259, 260)),
+        ({}, {"eos_token_id": 260}, {"eos_token": "<e>"}, (259, 260)),
+        ({"eos_token_id": None}, {"eos_token_id": [258, 260]}, {}, (258, 260)),
+        ({}, {"eos_token_id": 258, "text_config": {"eos_token_id": 260}}, {}, (260,)),
+        ({}, {}, {"eos_token": "<e>"}, (259,)),
+    ],
+)
+def test_a_turn_ends_where_any_file_of_the_folder_says(
+    tmp_path: Path,
+    generation: dict[str, Any],
+    config: dict[str, Any],
+    settings: dict[str, Any],
+    stop_ids: tuple[int, ...],
+) -> None:
+    folder = write_folder(
+        tmp_path / "m", generation_config=generation, config=config, tokenizer_config=settings
+    )
+    assert describe(folder).tokenizer.vocabulary.stop_ids == stop_ids
+
+
 def test_of_several_templates_the_default_is_taken(tmp_path: Path) -> None:
     templates = [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]
     folder = write_folder(tmp_path / "m", tokenizer_config={"chat_template": templates})
