@@ -218,7 +218,8 @@ async def test_an_abort_ends_the_request(world: World):
     stream = world.engine.generate(world.request("C"))
     await anext(stream)
     await world.engine.abort("C")
-    assert [output async for output in stream][-1].finish_reason == "abort"
+    last = [output async for output in stream][-1]
+    assert (last.finish_reason, last.token_ids) == ("abort", ())
     await world.engine.abort("nobody")
 
 

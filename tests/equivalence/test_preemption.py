@@ -161,18 +161,26 @@ def test_preempted_at_every_kth_step(
 
 
 @pytest.mark.parametrize("forced_tokens", [True, False])
-@pytest.mark.parametrize("methods", [("ngram",), ("skeleton",), ("skeleton", "ngram")])
+@pytest.mark.parametrize(
+    ("methods", "adaptive"),
+    [
+        (("ngram",), False),
+        (("skeleton",), False),
+        (("skeleton", "ngram"), False),
+        (("skeleton", "ngram"), True),  # many steps without a draft between others
+    ],
+)
 @pytest.mark.parametrize(("slots", "budget"), [(12, 1024), (3, 64)])
 @pytest.mark.parametrize("every", [2, 5])
 def test_preempted_with_drafts_in_flight(
-    compiler, expected, every: int, slots: int, budget: int, methods, forced_tokens: bool
+    compiler, expected, every: int, slots: int, budget: int, methods, adaptive: bool, forced_tokens: bool
 ):
     def disturb(core: EngineCore, step: int) -> None:
         for i, request in enumerate(requests()):
             if (step + i) % every == 0:
                 core.preempt(request.request_id)
 
-    speculative = SpeculativeConfig(methods=methods, num_speculative_tokens=7, adaptive=False)
+    speculative = SpeculativeConfig(methods=methods, num_speculative_tokens=7, adaptive=adaptive)
     outputs, core = run(
         compiler,
         disturb=disturb,
@@ -182,7 +190,7 @@ def test_preempted_with_drafts_in_flight(
         forced_tokens=forced_tokens,
     )
     assert told(outputs) == expected
-    assert core.stats().num_draft_tokens > 0 or "ngram" not in methods
+    assert core.stats().num_draft_tokens > 0 or adaptive or "ngram" not in methods
 
 
 @pytest.mark.parametrize("every", [1, 3])

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import lzma
+import statistics
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,3 +106,40 @@ def test_ids_without_text_and_ids_beyond_the_vocabulary_are_never_legal(
             assert allowed[token_id]
         elif token_id in vocabulary.special_ids or not token:
             assert not allowed[token_id], token
+
+
+def costs(provider: LLGuidanceProvider, tokenizer: Tokenizer, places: range, **bounds: Any) -> Iterator[float]:
+    """Seconds of this thread for a first mask behind so many words of a string."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", **bounds}}, "required": ["a"]}
+    spec = ConstraintSpec(root=JsonValue(json.dumps(schema)))
+    matcher = provider.compile(lower(spec, tokenizer.special_tokens).grammar).matcher()
+    for token_id in tokenizer.encode_text('{"a": "'):
+        matcher.accept(token_id)
+    (word,) = tokenizer.encode_text(" the")
+    row = bitmask.allocate(1, tokenizer.vocabulary.size)[0]
+    for number in range(places.stop):
+        if number in places:
+            begin = time.thread_time()
+            matcher.fill(row)
+            yield time.thread_time() - begin
+        matcher.accept(word)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"maxLength": 100_000},
+        {"minLength": 128},
+        {"minLength": 129},
+        {"minLength": 200},
+        {"minLength": 1_000, "maxLength": 100_000},
+    ],
+    ids=str,
+)
+def test_a_mask_in_a_counted_string_costs_what_the_first_one_in_any_string_costs(
+    tokenizer: Tokenizer, provider: LLGuidanceProvider, bounds: dict[str, int]
+) -> None:
+    new = statistics.median(next(costs(provider, tokenizer, range(1))) for _ in range(5))
+    counted = list(costs(provider, tokenizer, range(0, 300, 12), **bounds))
+    assert statistics.median(counted) < 5 * new
+    assert statistics.median(counted[-8:]) < 5 * new
