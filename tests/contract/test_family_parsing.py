@@ -139,10 +139,14 @@ def test_a_cut_call_is_never_whole_and_never_contradicted(
             assert feed.arguments(0) == full
 
 
-def test_string_arguments_stream(family: ModelFamily, family_tokenizer: Tokenizers) -> None:
+@pytest.mark.parametrize(
+    "kind", ['{"type": "string"}', '{"anyOf": [{"type": "string"}, {"type": "null"}]}', "true"]
+)
+def test_string_arguments_stream(family: ModelFamily, family_tokenizer: Tokenizers, kind: str) -> None:
     tokenizer = family_tokenizer(family)
+    tool = Tool(name="write", parameters=f'{{"type": "object", "properties": {{"text": {kind}}}}}')
     turn = spell_calls(family.tool_calls, [("write", {"text": "word " * 400})])
-    feed = Feed(family, tokenizer, (TOOL,)).push(pieces(turn, tokenizer, lambda: 5))
+    feed = Feed(family, tokenizer, (tool,)).push(pieces(turn, tokenizer, lambda: 5))
     assert sum(isinstance(event, ToolCallArguments) for event in feed.events) > 300
 
 

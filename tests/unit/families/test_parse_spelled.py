@@ -19,6 +19,7 @@ from interlock.core.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlock.core.tools import Tool
 from interlock.families.qwen3 import FAMILY as QWEN3
 from interlock.families.registry import by_name
 from interlock.families.wire.spell import spell_calls
@@ -107,6 +108,46 @@ def test_tags_that_do_not_nest_are_no_call(nested: str) -> None:
     turn = f'<cofl:tool_calls><cofl:tool_call id="0" name="f">{nested}</cofl:tool_call></cofl:tool_calls>'
     events = read(turn, family=by_name("cohere_cofl"), thinking="none")
     assert not [event for event in events if isinstance(event, ToolCallEnd)]
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("null", None),
+        ("null pointer", "null pointer"),
+        ("nul", "nul"),
+        (" true", True),
+        ("tru\n", "tru\n"),
+        ("12 ", 12),
+        ("12 apples", "12 apples"),
+        ("-", "-"),
+        ("NaN", "NaN"),
+        ('"x"', '"x"'),
+        ("[1]", "[1]"),
+        ("[1", "[1"),
+        ("  the\n", "  the\n"),
+        ("", ""),
+    ],
+)
+def test_text_that_may_yet_be_another_value_waits_until_it_is_whole(raw: str, value: Any) -> None:
+    known = Tool(
+        name="f",
+        parameters='{"type": "object", "properties": {"a": {"type": ["string", "null", "boolean", "integer"]}}}',
+    )
+    turn = f"<tool_call>\n<function=f>\n<parameter=a>\n{raw}\n</parameter>\n</function>\n</tool_call>"
+    for size in range(1, len(turn)):
+        events = read(turn, range(0, len(turn), size), family=by_name("qwen3_coder"), declared=(known,))
+        (arguments,) = (event.text for event in events if isinstance(event, ToolCallArguments))
+        assert json.loads(arguments) == {"a": value}
+
+
+def test_white_space_around_a_numbered_name_is_no_part_of_it() -> None:
+    begin, arguments, end = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
+    turn = f"{begin}functions.a:0\n{arguments}{{}}{end}{begin}\nfunctions.b-c:1 {arguments}{{}}{end}"
+    for size in range(1, len(turn)):
+        events = read(turn, range(0, len(turn), size), family=by_name("kimi_k2"))
+        starts = [(event.name, event.id) for event in events if isinstance(event, ToolCallStart)]
+        assert starts == [("a", "functions.a:0"), ("b-c", "functions.b-c:1")]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from interlock.core.argument_syntax import NestedTagArguments
 from interlock.core.schema_types import SchemaTypes
 from interlock.families.wire import json_text
-from interlock.families.wire.arguments.raw_value import is_text, value_text
+from interlock.families.wire.arguments.raw_value import can_only_be_text, is_text, value_text
 from interlock.families.wire.call_parts import CallParts
 from interlock.families.wire.json_scan import JsonError
 from interlock.families.wire.markers import held_back
@@ -68,6 +68,9 @@ class NestedTagReader:
             self._parts.add(json_text.escape(text))
         else:
             self._value.append(text)
+            if can_only_be_text(self._value, self._levels[-1].types.kinds):
+                self._streams = True
+                self._parts.add('"' + json_text.escape("".join(self._value)))
 
     def _tag(self, text: str, at: int) -> int:
         """The tag at a mark; returns where it ends, or ``at`` if it is not whole or not ours."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from interlock.core.argument_syntax import TaggedArguments
 from interlock.core.schema_types import SchemaTypes
 from interlock.families.wire import json_text
-from interlock.families.wire.arguments.raw_value import is_json, is_text, value_text
+from interlock.families.wire.arguments.raw_value import can_only_be_text, is_json, is_text, value_text
 from interlock.families.wire.call_parts import CallParts
 from interlock.families.wire.json_scan import JsonError, skip_space
 from interlock.families.wire.markers import held_back, may_begin
@@ -152,9 +152,12 @@ class TaggedReader:
             text = text.removesuffix("\n")
         if self._streams:
             self._parts.add(json_text.escape(text))
-        else:
-            self._value.append(text)
-            self._inside.feed(text)
+            return
+        self._value.append(text)
+        self._inside.feed(text)
+        if not self._words and can_only_be_text(self._value, self._kinds):
+            self._streams = True
+            self._parts.add('"' + json_text.escape("".join(self._value)))
 
 
 class _OpenString:
