@@ -128,7 +128,8 @@ class Model:
     """spell: calls as the model writes them. think: a thought around ``{}``, ``""`` where it has none.
     thinking: ``chat_template_kwargs`` that switch thinking on. added: tokens that its vocabulary has and the one at
     hand lacks. calls_end_thinking: a call inside a thought is a call. parallel: it writes several calls in a turn. guesses: it is
-    served with guesses of tokens ahead. answer: an answer around ``{}``. family: where the template does not say it."""
+    served with guesses of tokens ahead. answer: an answer around ``{}``. family: where the template does not say it.
+    bare: calls have no marker."""
 
     spell: Callable[[list[Call]], str]
     vocabulary: str
@@ -142,6 +143,7 @@ class Model:
     guesses: bool = False
     answer: str = "{}"
     family: str | None = None
+    bare: bool = False
 
 
 MODELS = {
@@ -221,7 +223,11 @@ MODELS = {
         parallel=False,
     ),
     "llama3": Model(
-        spell=_llama3, vocabulary="llama3_1", template="meta-llama-Llama-3.1-8B-Instruct", stop="<|eot_id|>"
+        spell=_llama3,
+        vocabulary="llama3_1",
+        template="meta-llama-Llama-3.1-8B-Instruct",
+        stop="<|eot_id|>",
+        bare=True,
     ),
 }
 

@@ -25,6 +25,9 @@ class ToolTypes:
         """A tool of this name is declared."""
         return name in self._declared
 
+    def __len__(self) -> int:
+        return len(self._declared)
+
     def of(self, name: str | None) -> SchemaTypes:
         """What is known of the arguments of a tool; nothing for a name that no tool has."""
         if name is None or name not in self._declared:

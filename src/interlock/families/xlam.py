@@ -10,7 +10,7 @@ FAMILY = ModelFamily(
     title="xLAM",
     tool_calls=ToolCallSyntax(
         section_open=(Lit("["),),
-        call=(JsonEnvelope(),),
+        call=(JsonEnvelope(name_first=True),),
         section_close=(Lit("]"),),
         separator=", ",
         lead="",

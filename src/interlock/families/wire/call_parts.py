@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from interlock.core.schema_types import ToolTypes
 from interlock.families.wire.json_scan import JsonError, JsonScanner
 
 
 class CallParts:
     """What is known of a call so far."""
 
-    __slots__ = ("_arguments", "has_arguments", "id", "is_whole", "name")
+    __slots__ = ("_arguments", "_tools", "has_arguments", "id", "is_whole", "name")
 
-    def __init__(self) -> None:
+    def __init__(self, tools: ToolTypes | None = None) -> None:
+        """tools: a call must have the name of one."""
+        self._tools = tools
         self.id: str | None = None
         self.name: str | None = None
         self.has_arguments = False  # their first character is known
         self.is_whole = False  # name and arguments are complete, whatever follows
         self._arguments: list[str] = []
+
+    def named(self, name: str, end: int) -> None:
+        """The name is known, it ended at ``end``. Raises ``JsonError`` if no call has it."""
+        if self._tools is not None and name not in self._tools:
+            raise JsonError(end)
+        self.name = name
 
     def add(self, text: str) -> None:
         if text:

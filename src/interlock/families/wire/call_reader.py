@@ -33,14 +33,18 @@ from interlock.families.wire.markers import held_back
 _NAME = re.compile(r"[^\s<>\[\](){}\"'|\ud800-\udfff]*")
 _DIGITS = re.compile(r"[0-9]*")
 _ID = re.compile(r"[A-Za-z0-9_.:-]*")
+_HEADER_CHARS = 400  # a header, and a numbered name, is no longer; until it ends, text that has none waits
 
 
 class CallReader:
     """One call after its opener."""
 
-    def __init__(self, pieces: tuple[Piece, ...], encode: Callable[[str], str], types: ToolTypes) -> None:
-        """encode: markers as they arrive. types: what the declared tools say about their parameters."""
-        self.parts = CallParts()
+    def __init__(
+        self, pieces: tuple[Piece, ...], encode: Callable[[str], str], types: ToolTypes, *, known: bool = False
+    ) -> None:
+        """encode: markers as they arrive. types: what the declared tools say about their parameters. known: what has
+        the name of no declared tool is no call."""
+        self.parts = CallParts(types if known else None)
         self.is_complete = False  # nothing but closing markers can follow
         self._encode = encode
         self._types = types
@@ -83,13 +87,13 @@ class CallReader:
             case Header() | Recipient():
                 return _HeaderReader(self._next_mark())
             case Name(glued=glued):
-                return _WordReader(_NAME, lambda word: setattr(parts, "name", self._without(glued, word)))
+                return _WordReader(_NAME, lambda word, end: parts.named(self._without(glued, word), end))
             case NumberedName():
                 return _NumberedNameReader(piece, self._next_mark(), parts)
             case Number():
-                return _WordReader(_DIGITS, lambda _: None)
+                return _WordReader(_DIGITS, lambda _text, _end: None)
             case CallId():
-                return _WordReader(_ID, lambda text: setattr(parts, "id", text), required=False)
+                return _WordReader(_ID, lambda text, _end: setattr(parts, "id", text), required=False)
             case Arguments(syntax=syntax):
                 return arguments_reader(syntax, parts, self._encode, self._types)
             case JsonEnvelope():
@@ -161,21 +165,26 @@ class _FixedReader:
 
 
 class _HeaderReader:
-    """Anything up to a mark that is not read itself."""
+    """Anything up to a mark that is not read itself, within so many characters."""
 
     def __init__(self, mark: str) -> None:
         self.done = False
         self._mark = mark
+        self._left = _HEADER_CHARS
 
     def feed(self, text: str, pos: int) -> int:
         end = text.find(self._mark, pos)
         self.done = end >= 0
-        return end if self.done else held_back(text, pos, self._mark)
+        stop = end if self.done else held_back(text, pos, self._mark)
+        if stop - pos > self._left:
+            raise JsonError(pos + self._left)
+        self._left -= stop - pos
+        return stop
 
 
 class _WordReader:
     def __init__(
-        self, pattern: re.Pattern[str], found: Callable[[str], None], *, required: bool = True
+        self, pattern: re.Pattern[str], found: Callable[[str, int], None], *, required: bool = True
     ) -> None:
         self.done = False
         self._pattern = pattern
@@ -192,38 +201,34 @@ class _WordReader:
         if end < len(text):
             if self._required and not self._word:
                 raise JsonError(end)
-            self._found(self._word)
+            self._found(self._word, end)
             self.done = True
         return end
 
 
-class _NumberedNameReader:
+class _NumberedNameReader(_HeaderReader):
     """``functions.N:3`` up to the next mark."""
 
     def __init__(self, piece: NumberedName, mark: str, parts: CallParts) -> None:
-        self.done = False
+        super().__init__(mark)
         self._piece = piece
-        self._mark = mark
         self._parts = parts
         self._text = ""
 
     def feed(self, text: str, pos: int) -> int:
-        end = text.find(self._mark, pos)
-        stop = end if end >= 0 else held_back(text, pos, self._mark)
-        self._text += text[pos:stop]
-        if end < 0:
-            return stop
-        name, found, number = (
-            self._text.strip().removeprefix(self._piece.prefix).rpartition(self._piece.separator)
-        )
-        if not found or not number.strip().isdigit():
-            name = self._text.strip().removeprefix(self._piece.prefix)
-        name = name.strip()
-        match = _NAME.fullmatch(name)
-        if not name or match is None:
-            raise JsonError(pos)
-        self._parts.name = name
-        if found and number.strip().isdigit():
-            self._parts.id = f"{self._piece.prefix}{name}{self._piece.separator}{number.strip()}"
-        self.done = True
+        end = super().feed(text, pos)
+        self._text += text[pos:end]
+        if self.done:
+            self._take(self._text.strip().removeprefix(self._piece.prefix), end)
         return end
+
+    def _take(self, text: str, end: int) -> None:
+        name, found, number = (part.strip() for part in text.rpartition(self._piece.separator))
+        is_numbered = bool(found) and number.isdigit()
+        if not is_numbered:
+            name = text
+        if not is_bare_name(name):
+            raise JsonError(end)
+        self._parts.named(name, end)
+        if is_numbered:
+            self._parts.id = f"{self._piece.prefix}{name}{self._piece.separator}{number}"

@@ -81,7 +81,7 @@ class EnvelopeReader:
             name = json.loads("".join(self._collected))
             if not name or any("\ud800" <= char <= "\udfff" for char in name):
                 raise JsonError(end)
-            self._parts.name = name
+            self._parts.named(name, end)
             self._end_value()
         return end
 

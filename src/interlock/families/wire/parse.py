@@ -12,7 +12,7 @@ family says that it ends it.
 
 Calls. Inside a call the JSON scanner alone decides what is structure: markers in strings are data. Arguments are
 passed on as the model wrote them. A call is announced once its name and the first character of its arguments
-are known. Names that no tool has are passed on.
+are known. Names that no tool has are passed on, except where calls have no marker: there it is an answer.
 
 - What turns out to be no call before it was announced is answer text, opener included.
 - After that it is an ``InterlockError`` (``invalid_model_output``), and so is a normal end inside the call.
@@ -169,7 +169,7 @@ class StreamParser:
         if bare and start < len(text):
             if text.startswith(bare, start):
                 self._space.push(text[pos:start])
-                self._open_call(self._plan.bare_call, "")
+                self._open_call(self._plan.bare_call, "", known=self._plan.by_name and len(self._types) > 0)
                 return start
             if may_begin(bare, text, start):
                 self._pending = text[pos:]
@@ -232,9 +232,9 @@ class StreamParser:
             self._answer_mark(mark)
         return end
 
-    def _open_call(self, pieces: tuple[Piece, ...], mark: str) -> None:
+    def _open_call(self, pieces: tuple[Piece, ...], mark: str, *, known: bool = False) -> None:
         self._raw = [self._markup_space(), mark]
-        self._reader = CallReader(pieces, self._alphabet.encode, self._types)
+        self._reader = CallReader(pieces, self._alphabet.encode, self._types, known=known)
         self._read = self._read_call
 
     def _markup_space(self) -> str:

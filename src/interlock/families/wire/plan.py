@@ -24,7 +24,7 @@ class ParsePlan:
     """Markers as they arrive (see ``marks.py``), and what they lead to.
 
     kinds: what each marker means. calls: the pieces after a marker that begins a call. bare, bare_call: the text
-    that begins a call without a marker, ``""`` if there is none. next_call: the pieces of a call after a
+    that begins a call without a marker, ``""`` if there is none. by_name: then it needs the name of a tool. next_call: the pieces of a call after a
     separator, where calls have no marker of their own. text_header: what begins a header, if it may also be text. resume: the marker after which an answer begins anew.
     """
 
@@ -42,6 +42,7 @@ class ParsePlan:
         self.text_header = "" if "<" in header else header
         self.bare = ""
         self.bare_call: tuple[Piece, ...] = ()
+        self.by_name = not family.tool_calls.bare_call
         self.next_call = family.tool_calls.call
         self._after: list[list[tuple[str, AfterCall]]] = [[]]
         if tools != "ignore":
