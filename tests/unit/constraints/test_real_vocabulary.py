@@ -93,6 +93,45 @@ def test_a_turn_of_canonical_tokens_is_legal_and_forced_tokens_are_canonical(
     assert all(bitmask.is_allowed(row, stop) for stop in vocabulary.stop_ids)
 
 
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"properties": {"心情": {"enum": ["开心", "难过"]}}, "required": ["心情"]}, '{"心情": "开心"}'),
+        ({"properties": {"城市": {"const": "北京🙂"}, "naïve": {}}, "required": ["城市"]}, '{"城市": "北京🙂", "naïve": "é"}'),
+        ({"patternProperties": {"^[а-я]+$": {"pattern": "^[一-龥]+$"}}}, '{"да": "查天气"}'),
+    ],
+)  # fmt: skip
+def test_names_and_values_beyond_ascii_may_be_written_in_their_own_tokens(
+    schema: dict[str, object], text: str, tokenizer: Tokenizer, provider: LLGuidanceProvider
+) -> None:
+    spec = ConstraintSpec(root=JsonValue(json.dumps({"type": "object", **schema})))
+    matcher = provider.compile(lower(spec, tokenizer.special_tokens).grammar).matcher()
+    ids = tokenizer.encode(text)
+    assert matcher.validate(ids) == len(ids), tokenizer.decode(ids[matcher.validate(ids) :])
+
+
+@pytest.mark.parametrize(
+    ("said", "first"),
+    [("", b"{"), ('{"n":', b" "), ('{"n": ', b'"'), ('{"n": "J"', b"}"), ('{"n": "I\\', b'"\\bfnrtu')],
+)
+def test_tokens_begin_only_with_what_may_follow_and_none_leads_out_of_the_document(
+    said: str, first: bytes, tokenizer: Tokenizer, provider: LLGuidanceProvider
+) -> None:
+    """Such as one of a bracket and a line's end, which would leave the answer without an end."""
+    spec = ConstraintSpec(
+        root=JsonValue('{"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}')
+    )
+    matcher = provider.compile(lower(spec, tokenizer.special_tokens).grammar).matcher()
+    for token_id in tokenizer.encode(said):
+        matcher.accept(token_id)
+    row = bitmask.allocate(1, tokenizer.vocabulary.size)[0]
+    matcher.fill(row)
+    spellings = {tokenizer.vocabulary.tokens[token_id] for token_id in bitmask.allowed_ids(row)}
+    assert {spelling[0] for spelling in spellings} == set(first)
+    if first == b"}":
+        assert spellings == {b"}"}
+
+
 def test_ids_without_text_and_ids_beyond_the_vocabulary_are_never_legal(
     tokenizer: Tokenizer, provider: LLGuidanceProvider
 ) -> None:

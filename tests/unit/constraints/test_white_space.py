@@ -26,9 +26,7 @@ MOST = 40  # between two parts of a document
 
 def matcher(*, flexible: bool, separators: tuple[str, str] = (",", ":")) -> Matcher:
     item, key = separators
-    value = JsonValue(
-        json.dumps(SCHEMA), item_separator=item, key_separator=key, flexible_whitespace=flexible
-    )
+    value = JsonValue(json.dumps(SCHEMA), item_separator=item, key_separator=key, flexible_whitespace=flexible)
     return PROVIDER.compile(lower(ConstraintSpec(root=value), {}).grammar).matcher()
 
 

@@ -312,6 +312,17 @@ def test_control_tokens_are_never_shown_and_other_special_tokens_are_text():
     assert answer.text == "ab<tool_call>c"
 
 
+@VOCABULARIES
+def test_a_character_of_several_tokens_is_told_whole_wherever_it_stands(tokenizer):
+    call = '<tool_call>\n{"name": "f", "arguments": {"a": "🔥"}}\n</tool_call>'
+    answer = Reader(tokenizer, thinking="optional").read(f"<think>\n🔥\n</think>\n\n🔥{call}")
+    kinds = (ReasoningDelta, TextDelta, ToolCallArguments)
+    told = [event.text for event in answer.events if isinstance(event, kinds)]
+    assert not any("\ufffd" in text for text in told)
+    assert (answer.joined(ReasoningDelta).strip(), answer.text.strip()) == ("🔥", "🔥")
+    assert json.loads(answer.joined(ToolCallArguments)) == {"a": "🔥"}
+
+
 def test_a_character_cut_by_the_end_becomes_one_replacement():
     answer = Reader().read([ord("a"), 0xF0, 0x9F], "length")
     assert answer.text == "a\ufffd"

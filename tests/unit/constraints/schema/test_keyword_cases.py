@@ -60,6 +60,31 @@ def test_field_reports_about_grammars(shared, language, refusal) -> None:
     assert wrong == []
 
 
+@pytest.mark.parametrize("keyword", ["const", "enum", "default", "examples", "x-note"])
+def test_data_that_looks_like_a_schema_is_data(keyword, language) -> None:
+    data = {
+        "$ref": "nowhere",
+        "$id": "x",
+        "type": "foo",
+        "pattern": "(",
+        "uniqueItems": True,
+        "items": {"$ref": "#/no"},
+    }
+    value = {keyword: [data] if keyword in ("enum", "examples") else data}
+    found = language({"type": "object", "properties": {"k": value}, "required": ["k"]}, SchemaOptions())
+    assert found.accepts(json.dumps({"k": data}, separators=(",", ":")))
+    assert found.accepts('{"k":1}') is (keyword not in ("const", "enum"))
+
+
+@pytest.mark.parametrize("size", [2000, 2001])
+def test_numbers_of_items_are_counted(size, language) -> None:
+    bounded = {"type": "array", "items": {"type": "null"}, "maxItems": size}
+    for schema, wrap in ((bounded, "{}"), ({"properties": {"a": bounded}, "type": "object"}, '{{"a":{}}}')):
+        found = language(schema, SchemaOptions())
+        texts = ["[" + ",".join(["null"] * count) + "]" for count in (size, size + 1)]
+        assert [found.takes(wrap.format(text)) for text in texts] == [True, False]
+
+
 @pytest.mark.parametrize("size", [1999, 2000, 2001, 5000])
 def test_length_bounds_are_counted(size, language) -> None:
     for schema, wrap in (

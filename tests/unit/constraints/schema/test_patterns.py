@@ -47,6 +47,12 @@ def test_a_pattern_matches_where_the_reference_engine_does(pattern: str) -> None
         (r"^\s$", ["\u00a0", "\ufeff", "\t"], ["a"]),
         ("^.$", ["é"], ["\n", "\u2028"]),
         (r"^(?<year>\d{4})$", ["2024"], ["24"]),
+        (r"^hello\!$", ["hello!"], ["hello", r"hello\!"]),
+        (
+            r"^(?!__.*__$)[^\p{Cc}\p{Cf}./\[\]]{1,200}$",
+            ["notes_1", "__x"],
+            ["__x__", "a.b", "a\u200d", "[", ""],
+        ),
     ],
 )
 def test_unicode_and_escapes(pattern: str, accepted: list[str], rejected: list[str]) -> None:
@@ -70,6 +76,7 @@ def test_unicode_and_escapes(pattern: str, accepted: list[str], rejected: list[s
         "a++",
         "(?>a)",
         r"\p{Foo}",
+        r"\p{Script=Greek}",
         "a{2,1}",
         "(?i)a",
     ],
@@ -99,7 +106,20 @@ def test_spelling_keeps_the_language_in_every_boolean_combination(pattern, termi
 
 
 @pytest.mark.parametrize(
-    "bad", ['"\t"', '"\0"', '"a', '"\\x"', '"\\\'"', '"\\u0061"', '"\\ud83d"', '"\\ude00"', '"\\u00E9"']
+    "bad",
+    [
+        '"\t"',
+        '"\0"',
+        '"a',
+        '"\\x"',
+        '"\\\'"',
+        '"\\u0061"',
+        '"\\ud83d"',
+        '"\\ude00"',
+        '"\\u00E9"',
+        '"\\u00"',
+        '"\\u"',
+    ],
 )
 def test_any_string_is_still_json_in_its_one_spelling(bad, terminal) -> None:
     assert not terminal(spell(ANY, JsonSpelling())).accepts(bad)

@@ -64,6 +64,37 @@ def test_required_undeclared_names_stay_possible(language) -> None:
     )
 
 
+@pytest.mark.parametrize("value", [False, {"enum": []}, {"type": "string", "const": 1}])
+@pytest.mark.parametrize("options", [CLOSED, SchemaOptions(open_objects=True, property_order="any")])
+def test_an_optional_key_that_can_have_no_value_is_never_begun(options, value, language) -> None:
+    found = language({"type": "object", "properties": {"x": value}}, options)
+    assert found.accepts("{}")
+    for wrong in ('{"x":', '{"x":}', '{"x":""}', '{"x":1}', '{"x":null}'):
+        assert not found.accepts(wrong)
+    if options.open_objects:
+        assert b'"' not in found.next_bytes('{"x')
+    else:
+        assert found.next_bytes("{") == b"}"
+
+
+@pytest.mark.parametrize(("order", "closes"), [("any", True), ("declared", False)])
+@pytest.mark.parametrize("open_objects", [False, True])
+def test_a_declared_name_after_a_later_one_can_be_closed_or_goes_on_as_another(
+    order, closes, open_objects, language
+) -> None:
+    """Never is an escape the only way on."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+    found = language(
+        {**schema, "additionalProperties": True}, SchemaOptions(open_objects=open_objects, property_order=order)
+    )
+    following = found.next_bytes('{"b":1,"a')
+    assert (b'"' in following) is closes
+    assert set(b"abz_09 ") <= set(following)
+    assert found.accepts('{"b":1,"a":2}') is closes
+    assert not found.accepts('{"b":1,"a":"x"}')
+    assert found.accepts('{"b":1,"ab":"x"}')
+
+
 def test_order(language) -> None:
     assert not language(AB, CLOSED).accepts('{"b":"x","a":1}')
     assert language(AB, ANY_ORDER).accepts('{"b":"x","a":1}')

@@ -190,6 +190,8 @@ async def test_logprobs_are_asked_for_in_two_ways(read) -> None:
         ({"background": True}, "background"),
         ({"truncation": "auto"}, "truncation"),
         ({"max_tokens": 5}, "max_tokens"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"json_schema": {}}, "json_schema"),
     ],
 )
 async def test_what_is_wrong_is_named_as_the_client_wrote_it(post, fields: Any, param: str) -> None:
