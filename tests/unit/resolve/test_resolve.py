@@ -37,6 +37,9 @@ TOKENIZER = byte_tokenizer()
 SPECIAL = TOKENIZER.special_tokens
 USER = Message(role="user", content="hi")
 F = Tool(name="f", parameters='{"type":"object","properties":{"a":{"type":"integer"}}}')
+NOT_HELD = Tool(
+    name="g", parameters='{"type":"object","properties":{"a":{"pattern":"(?<=x)y"},"b":{"$ref":"#/no"}}}'
+)
 SCHEMA = JsonSchemaFormat(schema='{"type":"object","properties":{"a":{"type":"integer"}}}')
 
 
@@ -122,6 +125,8 @@ def test_tools_stay_in_the_prompt_whatever_the_choice():
     [
         ({}, "ignore", ""),
         ({"tools": (F,)}, "parse", ""),
+        ({"tools": (NOT_HELD,)}, "parse", ""),
+        ({"tools": (NOT_HELD,), "output_format": SCHEMA}, "parse", "json_schema"),
         ({"tools": (F,), "tool_choice": ToolChoice(mode="none")}, "hide", ""),
         (
             {"tools": (F,), "tool_choice": ToolChoice(mode="none"), "output_format": SCHEMA},
