@@ -104,3 +104,15 @@ def _is_proved(root: Path, state: str, proof: str) -> bool:
         return any((root / "docs" / "adr").glob(f"{decision[1]}-*.md"))
     files = re.findall(r"`((?:tests|benchmarks)/[^`]*)`", proof)
     return any(name.startswith("tests/") for name in files) and all((root / name).is_file() for name in files)
+
+
+def test_every_field_report_names_tests_that_exist(root: Path) -> None:
+    page = (root / "docs" / "field-reports.md").read_text()
+    rows = [line for line in page.splitlines() if re.match(r"\| C\d\d-\d\d \|", line)]
+    named = [re.findall(r"`(tests/[^`:]+)::(?:\w+::)?(\w+)[^`]*`", row) for row in rows]
+
+    assert len(rows) == 146
+    assert [row[:9] for row, tests in zip(rows, named, strict=True) if not tests] == []
+    sources = {file: (root / file).read_text() for file in {file for tests in named for file, _ in tests}}
+    missing = {(file, name) for tests in named for file, name in tests if f"def {name}(" not in sources[file]}
+    assert missing == set()
