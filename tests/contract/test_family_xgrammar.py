@@ -109,6 +109,8 @@ def closers(name: str) -> list[str]:
             found = [f"{mark}</{key}>" for key in (*SCHEMA["properties"], "unit", item)]
         case _:
             found = []
+    if name == "kimi_k3":  # its tag allows any answer before the calls
+        found.append("<|close|>response<|sep|>")
     return found
 
 
