@@ -2,12 +2,14 @@
 
 No grammar engine tells how far its end is, so the way is searched on a copy: what is forced is taken, then what closes is
 tried before what opens, and what leads to a new mask before what leads to a known one. The way is spelt anew in the fewest tokens
-and then verified. It is short rather than shortest. Nothing depends on time, so the same place has the same way.
+and then verified. It is short rather than shortest. The same place has the same way, except where the
+search is ended for its time.
 """
 
 from __future__ import annotations
 
 import re
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +26,8 @@ MAX_LOOKS = 300
 
 _SPARE_SPELLING, _SPARE_TOKENS = 2, 16
 """A way is given up with so many times, and so many more, tokens than may be: spelt anew it has fewer."""
+MAX_CPU_S = 0.25
+"""Ten times what a search takes: only masks of guards that are slow by themselves come here, and they must not hold up the step."""
 _MAX_BYTES = 4_096
 _FREE = 64  # so many bytes may follow: it is free text
 _CLOSING = b"}])\"',"
@@ -166,7 +170,13 @@ class _Walk:
 
     def run(self) -> list[int] | None:
         """The tokens to the end; ``None`` where none is found within bounds."""
-        while self._num_looks < MAX_LOOKS and self._num_bytes < _MAX_BYTES and len(self._taken) <= self._most:
+        started = time.thread_time()
+        while (
+            self._num_looks < MAX_LOOKS
+            and self._num_bytes < _MAX_BYTES
+            and len(self._taken) <= self._most
+            and time.thread_time() - started < MAX_CPU_S
+        ):
             try:
                 if self._probe.is_accepting:
                     return self._taken

@@ -200,3 +200,11 @@ def test_a_matcher_that_fails_on_the_way_is_no_way(over_bytes: Searching) -> Non
 def test_closers_are_the_fixed_texts_of_a_spec() -> None:
     assert closers(CALL) == ("<tool_call>", '\n{"name": "f", "arguments": ', "}\n", "</tool_call>")
     assert closers(Grammar('start: "BEGIN" /x*/ "END"', "lark")) == ("BEGIN", "END")
+
+
+def test_a_search_whose_masks_are_slow_ends_by_its_time(
+    over_bytes: Searching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert over_bytes.ending(PERSON, '{"name": "J') is not None
+    monkeypatch.setattr("interlock.constraints.ending.MAX_CPU_S", 0.0)
+    assert over_bytes.ending(PERSON, '{"name": "J') is None
