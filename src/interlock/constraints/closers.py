@@ -5,25 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from interlock.constraints.walk import walk
+from interlock.constraints.walk import distinct_texts
 from interlock.core.argument_syntax import TaggedArguments
 from interlock.core.constraint import Grammar, JsonValue, Marker, Node, Text
 
 _MAX_CLOSERS = 64
-_MAX_CHARS = 128
 _QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)+)"')
 
 
 def closers(root: Node) -> tuple[str, ...]:
     """In order of the spec, no duplicates, bounded in number and length."""
-    found: dict[str, None] = {}
-    for node in walk(root):
-        for text in _of_node(node):
-            if len(found) == _MAX_CLOSERS:
-                return tuple(found)
-            if 0 < len(text) <= _MAX_CHARS:
-                found[text] = None
-    return tuple(found)
+    return distinct_texts(root, _of_node, _MAX_CLOSERS)
 
 
 def _of_node(node: Node) -> Iterator[str]:

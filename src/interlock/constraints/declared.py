@@ -6,25 +6,17 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from interlock.constraints.walk import walk
+from interlock.constraints.walk import distinct_texts
 from interlock.core.constraint import Choice, JsonValue, Node
 
 _MAX_LITERALS = 256
-_MAX_CHARS = 128
 _MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _NO_SCHEMAS = ("enum", "const", "default", "examples", "required")
 
 
 def declared_literals(root: Node) -> tuple[str, ...]:
     """In order of declaration, no duplicates, bounded in number and length."""
-    found: dict[str, None] = {}
-    for node in walk(root):
-        for text in _of_node(node):
-            if len(found) == _MAX_LITERALS:
-                return tuple(found)
-            if 0 < len(text) <= _MAX_CHARS:
-                found[text] = None
-    return tuple(found)
+    return distinct_texts(root, _of_node, _MAX_LITERALS)
 
 
 def _of_node(node: Node) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from interlock.core.constraint import Alternative, Node, Repeat, Sequence
+
+_MAX_CHARS = 128
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -29,3 +31,15 @@ def num_chars(node: Node) -> int:
         for value in (getattr(part, name) for name in type(part).__dataclass_fields__)
         if isinstance(value, str | tuple)
     )
+
+
+def distinct_texts(root: Node, of_node: Callable[[Node], Iterable[str]], most: int) -> tuple[str, ...]:
+    """What ``of_node`` finds in the nodes below ``root``: in order, no duplicates, at most ``most``, none empty or long."""
+    found: dict[str, None] = {}
+    for node in walk(root):
+        for text in of_node(node):
+            if len(found) == most:
+                return tuple(found)
+            if 0 < len(text) <= _MAX_CHARS:
+                found[text] = None
+    return tuple(found)
