@@ -142,6 +142,8 @@ class Execution:
     def _rows_of(self, sequence: Sequence, draft: Draft, masks: Seq[Mask | None]) -> list[SamplingRow]:
         """Where that fails, rows whose choice nobody looks at: the sequence ends by its ``fault``."""
         try:
+            if sequence.constraint is None and sequence.request.constraint is not None:
+                raise RuntimeError("a constrained request has no matcher")  # never a free choice
             return sampling_rows(sequence, draft, masks, self._vocab_size)
         except Exception as error:  # noqa: BLE001 - the edge of a request: its limits and penalties harm no other
             _log.exception("the rows of a request could not be made; it ends")

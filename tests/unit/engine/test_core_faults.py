@@ -133,6 +133,17 @@ def test_a_matcher_that_cannot_be_made_ends_its_request_only(bench, monkeypatch)
     assert b.ids(free) == solo_ids(bench, "free")
 
 
+def test_a_constrained_request_without_a_matcher_says_nothing(bench):
+    b = bench()
+    lost, fine = b.submit(answers=CHOICES), b.submit(answers=CHOICES)
+    state_of(b, lost)
+    said = b.ids(lost)
+    b.core._sequences[lost].constraint = None
+    b.run()
+    assert [b.finish(name) for name in (lost, fine)] == ["error internal_error", "stop"]
+    assert b.ids(lost) == said
+
+
 def test_a_matcher_that_cannot_be_closed_costs_nobody_anything(bench):
     b = bench()
     names = [b.submit(answers=CHOICES) for _ in range(2)]

@@ -11,7 +11,6 @@ import pytest
 from interlock import InterlockError, Model
 from interlock.constraints import bitmask
 from interlock.library.prefix_masks import PrefixMasks
-from interlock.llama_cpp import LogitsProcessor
 
 
 def ids(model: Model, *texts: str) -> list[tuple[int, ...]]:
@@ -80,41 +79,3 @@ def test_constraints_of_one_vocabulary_are_needed(model: Model):
     for constraints in ([], [None], [model.choice(["a"]), other]):
         with pytest.raises(InterlockError, match="one vocabulary"):
             PrefixMasks(constraints)
-
-
-def generate(processor: LogitsProcessor, model: Model, prompt: str, wished: str) -> str:
-    """What a model that wishes to say ``wished`` says, the way llama-cpp-python calls its processors."""
-    prompt_ids, (wishes,) = ids(model, prompt)[0], ids(model, wished)
-    tokens, stop_ids = list(prompt_ids), model.tokenizer.vocabulary.stop_ids
-    width = model.tokenizer.vocabulary.size + 5  # a model's logits may be wider
-    for position in range(20):
-        scores = np.zeros(width, np.single)
-        scores[wishes[position] if position < len(wishes) else stop_ids[0]] = 1
-        scores = processor(np.array(tokens, np.intc), scores)
-        assert np.isneginf(scores[-5:]).all()
-        tokens.append(int(scores.argmax()))
-        if tokens[-1] in stop_ids:
-            break
-    return model.tokenizer.decode(tokens[len(prompt_ids) : -1])
-
-
-def test_the_processor_for_llama_cpp_python_holds_one_generation_after_another(model: Model):
-    processor = LogitsProcessor(model.regex("[0-9]{3}"))
-    assert generate(processor, model, "n: ", "12345") == "123"
-    assert generate(processor, model, "another prompt: ", "9x8") == "908"  # the first of what is left
-    assert generate(processor, model, "n: ", "5") == "500"
-
-
-def test_a_prompt_that_goes_on_from_the_last_generation_is_one(model: Model):
-    """As the turns of a conversation do."""
-    processor = LogitsProcessor(model.regex("[0-9]{3}"))
-    first = generate(processor, model, "n: ", "123")
-    assert generate(processor, model, f"n: {first}, and n: ", "45") == "450"
-    processor.restart()
-    assert generate(processor, model, f"n: {first}, and n: 4", "6") == "600"
-
-
-def test_a_free_turn_leaves_the_scores_alone(model: Model):
-    turn = model.turn([{"role": "user", "content": "hi"}])
-    scores = np.zeros(model.tokenizer.vocabulary.size, np.single)
-    assert LogitsProcessor(turn)(np.array([1, 2], np.intc), scores) is scores

@@ -15,8 +15,10 @@ torch = pytest.importorskip("torch", reason="needs the extra torch")
 from interlock.constraints import bitmask  # noqa: E402
 from interlock.core.sampling import SamplingParams  # noqa: E402
 from interlock.runners.torch import abi  # noqa: E402
+from interlock.runners.torch import selector as selector_file  # noqa: E402
 from interlock.runners.torch.forward import PassResult  # noqa: E402
 from interlock.runners.torch.random import uniform as device_uniform  # noqa: E402
+from interlock.runners.torch.rows import plan_rows, select_arrays  # noqa: E402
 from interlock.runners.torch.selection import select  # noqa: E402
 from interlock.runners.torch.selector import Selector, chooses_well  # noqa: E402
 from interlock.sampling.base import Choice, SamplingRow  # noqa: E402
@@ -216,6 +218,31 @@ def test_goldens():
         [GOLDEN_SAMPLED[3], abi.NO_TOKEN_ALLOWED, abi.NOT_REACHED],
     ]
     assert result.counts.tolist() == [2, 2]
+
+
+def test_a_step_is_one_selection_whatever_its_rows_ask_for(monkeypatch):
+    calls = []
+    monkeypatch.setattr(selector_file, "select", lambda *args: calls.append(args) or select(*args))
+    rng = np.random.default_rng(6)
+    kinds = ("greedy", "sampled", "top k", "penalties", "bias")
+    rows = [*chain(rng, SAMPLED, [7, 8, None]), *(random_row(rng, PARAMS[name]) for name in kinds)]
+    rows[-1] = structs.replace(rows[-1], mask=None)
+    logits = random_logits(rng, len(rows))
+    assert chosen(selector(), logits, rows) == select_rows(logits, rows)
+    assert len(calls) == 1
+
+
+def test_the_bits_of_free_rows_are_not_looked_at():
+    """Rows without a bit would forbid everything; nothing is taken apart for rows of this mode."""
+    rng = np.random.default_rng(8)
+    logits = random_logits(rng, 3)
+    rows = [structs.replace(random_row(rng, PARAMS["greedy"]), mask=None) for _ in range(3)]
+    arrays = select_arrays(rows, plan_rows(rows, on_device=True), 3, static_drafts=None)
+    masks = torch.from_numpy(bitmask.allocate(3, VOCAB_SIZE))
+    args = abi.SelectArgs(masks, *map(torch.from_numpy, arrays))
+    assert args.masked.numel() == 0
+    found = select(torch.from_numpy(logits), args, VOCAB_SIZE)
+    assert found.tokens[:, 0].tolist() == logits[:, :VOCAB_SIZE].argmax(axis=1).tolist()
 
 
 def test_the_random_number_is_the_same_bit_for_bit():

@@ -52,6 +52,15 @@ def test_rows_that_are_no_longer_masked_allow_everything_again(stage):
         assert rows_that_forbid(stage.stage({row: mask_of(row) for row in rows})) == rows
 
 
+def test_rows_that_allow_everything_stay_on_the_device(stage, monkeypatch):
+    """Free steps upload nothing, and what was masked is put right once."""
+    copied = []
+    monkeypatch.setattr(stage, "_copy", lambda _host, _device, start, end: copied.append((start, end)))
+    for rows in ([], [], [2], [], [], []):
+        stage.stage({row: mask_of(row) for row in rows})
+    assert copied == [(2, 3), (2, 3)]  # masked, then freed in the buffer's next turn
+
+
 BAD = {"allows no token": mask_of(), "of 2 words": bitmask.all_allowed(64)}
 
 
