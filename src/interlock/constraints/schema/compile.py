@@ -87,7 +87,7 @@ def _lower(
     start = writer.rule(lowering.lower(root))
     if problems.found:
         return Compiled("", "", report, tuple(problems.found))
-    guards = lowering.recorder.plan(root)
+    guards = lowering.recorder.plan(root, lowering.algebra)
     return Compiled(
         writer.resolve(start), writer.text(), report if guards is None else report.guarded(), (), guards
     )

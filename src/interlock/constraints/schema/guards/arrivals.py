@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from interlock.constraints.schema.guards.rivals import place, scope_index
+from interlock.constraints.schema.guards.room import has_way, is_fresh
 from interlock.constraints.schema.guards.scan import Mode, State
 
 Place = tuple[tuple[Hashable, ...], ...]
@@ -14,16 +15,18 @@ Place = tuple[tuple[Hashable, ...], ...]
 
 class Arrival(NamedTuple):
     """Where a token comes to in the next item, and how many items it ends before. where: empty where that depends on more.
-    begun: what it begins of the string that comes next in the innermost array, where such a one may come."""
+    begun: what it begins of the string that comes next in the innermost array, where such a one may come. way: a way on is
+    plain there, or is if the items around the innermost array, which stays open, can become new ones."""
 
     where: Place = ()
     num_ended: int = 0
     begun: bytes | None = None
+    way: Literal["", "plain", "around"] = ""
 
 
 UNKNOWN = Arrival()
-Arrivals = dict[Hashable, dict[int, Arrival | None]]
-"""By the shape of a place, then by token; ``None`` if it begins no item."""
+Arrivals = dict[Hashable, dict[int | bytes, Arrival | None]]
+"""By the shape of a place, then by token, or by what of it follows a string; ``None`` if it begins no item."""
 
 _BEHIND: frozenset[Mode] = frozenset(("after", "tag", "leave"))  # an item, where its array is what is open
 _OUTSIDE: frozenset[Mode] = _BEHIND | {"value"}
@@ -43,10 +46,13 @@ def arrived(before: State, after: list[State]) -> Arrival | None:
     is_string = is_next and before.mode == "string" and after[0].mode in ("string", "value")
     begun = after[0].text if is_string else None
     if any(ended[:at] + ended[at + 1 :]) or ended[at] > 1:
-        return Arrival(num_ended=1, begun=begun)
+        is_around = len(new) == len(old) and is_fresh(after[0])
+        return Arrival(num_ended=1, begun=begun, way="around" if is_around else "")
     is_inside = len(new) > at + 1 or after[0].mode not in _BEHIND
     begins = ended[at] or (len(old) == at + 1 and before.mode in _OUTSIDE)
-    return Arrival((place(after[0]),), ended[at], begun) if is_inside and begins else None
+    if not (is_inside and begins):
+        return None
+    return Arrival((place(after[0]),), ended[at], begun, "plain" if has_way(after[0]) else "")
 
 
 def shape(state: State) -> Hashable:

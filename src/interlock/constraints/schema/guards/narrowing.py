@@ -37,12 +37,14 @@ from interlock.constraints.schema.guards.rivals import (
     scope,
     scope_index,
 )
-from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State
+from interlock.constraints.schema.guards.room import has_way, has_way_around, keeps_way
+from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State, inside
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
-from interlock.constraints.schema.guards.values import is_plain_string
+from interlock.constraints.schema.guards.values import is_plain_string, may_become
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
 
 _PROBED = b"a0A -./e1E_i2In3No4Or5Rs6St7T89xyz"
+_LONGER = b"1234567890."
 _MAX_PROBED = 6
 _MAX_REFUSED = 8  # bytes tried where none is possible
 _STARTS = tuple(b'"' + bytes((byte,)) for byte in _PROBED)
@@ -70,6 +72,8 @@ class Narrowing:
         self._arrivals = arrivals.setdefault(shape(self._states[0]), {}) if is_alone else None
         self._is_plain = is_alone and _is_item_by_text(self._states[0])
         self._is_forced = np.count_nonzero(row) == 1 and len(bitmask.allowed_ids(row)) == 1
+        self._keeps_way = len(self._states) == 1 and keeps_way(self._states[0])
+        self._has_way_around = is_alone and has_way_around(self._states[0])
         self._probe: Probe | None = None
         self._rests: list[bytes] = []  # of the strings that are earlier items, in order
         self._doubted: set[int] = set()  # tokens
@@ -78,12 +82,15 @@ class Narrowing:
     def run(self) -> int:
         """The number of tokens taken out."""
         near = [state for state in self._states if is_near(state)]
-        texts = [list(echoes(state)) for state in near]
-        if self._is_plain and near:
-            self._rests = sorted(texts[0])
-        alive = self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set()
-        suspects = {one for state, ways in zip(near, texts, strict=True) for one in self._suspects(state, ways)}
-        vetoed = self._vetoed(suspects, alive)
+        if self._keeps_way:
+            vetoed = self._vetoed(self._closers() if near else set(), set())
+        else:
+            texts = [list(echoes(state)) for state in near]
+            if self._is_plain and near:
+                self._rests = sorted(texts[0])
+            alive = self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set()
+            found = (self._suspects(state, ways) for state, ways in zip(near, texts, strict=True))
+            vetoed = self._vetoed(set().union(*found), alive)
         for token_id in vetoed:
             bitmask.clear(self._row, token_id)
         if self._probe is not None:
@@ -165,32 +172,48 @@ class Narrowing:
         for way in ways:
             beyond = vocabulary.beyond(way)
             if beyond.size:
-                yield from self._allowed(beyond)
+                yield from beyond[self._bits(beyond)].tolist()
         manner = respelling(state)
         if manner is not None:
             yield from self._allowed(vocabulary.respelt(manner, state.notation))
 
-    def _allowed(self, ids: Ids) -> list[int]:
-        found: list[int] = ids[self._bits(ids)].tolist()
-        return found
+    def _allowed(self, tokens: Row) -> list[int]:
+        """Of a row of tokens."""
+        return bitmask.allowed_ids(self._row & tokens)
 
     def _bits(self, ids: Ids) -> NDArray[np.bool_]:
         allowed: NDArray[np.bool_] = (self._row[ids >> 5] >> (ids & 31)) & 1 == 1
         return allowed
 
+    def _in_string(self) -> bool:
+        return all(state.mode in ("string", "key string") for state in self._states)
+
+    def _closers(self) -> set[int]:
+        """The allowed tokens that may close a container of JSON."""
+        return set(self._allowed(self._vocabulary.closers(in_string=self._in_string())))
+
     def _crossers(self) -> set[int]:
         """The allowed tokens that may end an item and begin the next one."""
-        in_string = all(state.mode in ("string", "key string") for state in self._states)
+        in_string = self._in_string()
         notations = {state.notation for state in self._states}
         crossers = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
         found = {one for ids in crossers for one in self._allowed(ids)}
-        return found if self._arrivals is None else {one for one in found if not self._passes(one)}
+        if self._keeps_way:
+            found &= self._closers()
+        if self._arrivals is None:
+            return found
+        keys = {one: self._way_out(one) for one in found}
+        passed = {key for key in set(keys.values()) if self._passes(self._arrivals.get(key, UNKNOWN))}
+        return {one for one in found if keys[one] not in passed}
 
-    def _passes(self, token_id: int) -> bool:
-        """It is known that from behind the token there is a way on, whatever item ends there."""
-        assert self._arrivals is not None
-        arrival = self._arrivals.get(token_id, UNKNOWN)
-        return arrival is None or self._is_known(arrival.where, arrival.num_ended)
+    def _passes(self, arrival: Arrival | None) -> bool:
+        """It is known that from there is a way on, whatever item ends before."""
+        return arrival is None or self._leads_on(arrival)
+
+    def _leads_on(self, arrival: Arrival) -> bool:
+        """There is a way on from there."""
+        is_plain = arrival.way == "plain" or (arrival.way == "around" and self._has_way_around)
+        return is_plain or self._is_known(arrival.where, arrival.num_ended)
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""
@@ -202,7 +225,7 @@ class Narrowing:
             if not is_suspect:
                 return False
         elif not (is_suspect and arrival.num_ended) and (
-            self._is_known(arrival.where, arrival.num_ended) or self._is_new(token_id, arrival)
+            self._leads_on(arrival) or self._is_new(token_id, arrival)
         ):
             return False
         try:
@@ -210,7 +233,7 @@ class Narrowing:
         except (RepetitionError, LostError):
             return True
         near = [state for state in guarded_states(following) if is_near(state)]
-        if not near:
+        if not near or all(map(has_way, near)):
             return False
         if self._is_forced:  # to be taken before long, whether or not there is a way on
             return self._until(tuple(map(place, near)), missing=0) == DEAD
@@ -294,6 +317,8 @@ class Narrowing:
         """In a string, a few bytes are tried that no earlier item goes on with: for how many items one is left."""
         num_free = 0
         taken = near_bytes(near)
+        if len(near) == 1 and near[0].mode == "scalar" and near[0].notation == JSON:
+            return self._num_items + self._num_longer(token_id, near[0]) - 1
         if len(near) == 1 and near[0].mode in ("string", "key string") and taken is not None:
             ids, inner = self._vocabulary.ids, self._matcher.inner
             is_enough = near[0].mode == "key string" or self._is_same_item(near[0])
@@ -313,6 +338,21 @@ class Narrowing:
                 if is_enough or num_free >= _MAX_PROBED:
                     break
         return self._num_items + num_free - 1
+
+    def _num_longer(self, token_id: int, state: State) -> int:
+        """How many bytes make a number one that no earlier item begins with, as far as there is need to know."""
+        ids, inner = self._vocabulary.ids, self._matcher.inner
+        others = list(inside(state.frames[-1]))
+        num_free = 0
+        for byte in _LONGER:
+            step = ids.get(bytes((byte,)))
+            text = state.text + bytes((byte,))
+            if step is None or any(may_become(text, one) for one in others):
+                continue
+            num_free += inner.validate([token_id, step]) == 2
+            if num_free >= _MAX_PROBED:
+                break
+        return num_free
 
     def _is_same_item(self, state: State) -> bool:
         """A string that is open there is the item that is open or comes next here."""
@@ -352,13 +392,20 @@ class Narrowing:
     def _arrival(self, token_id: int) -> Arrival | None:
         if self._arrivals is None:
             return UNKNOWN
-        if token_id not in self._arrivals:
+        key = self._way_out(token_id)
+        if key not in self._arrivals:
             try:
                 after = guarded_states(self._matcher.after(token_id))
             except (RepetitionError, LostError):
                 return UNKNOWN  # elsewhere it may come through
-            self._arrivals[token_id] = arrived(self._states[0], after)
-        return self._arrivals[token_id]
+            self._arrivals[key] = arrived(self._states[0], after)
+        return self._arrivals[key]
+
+    def _way_out(self, token_id: int) -> int | bytes:
+        """What of the token decides where it leads."""
+        state = self._states[0]
+        is_out = state.mode == "string" and state.notation == JSON
+        return self._vocabulary.way_out(token_id) if is_out else token_id
 
 
 def _beginnings(text: bytes) -> Iterator[bytes]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from operator import and_
+from typing import Any, Final
 
 Nodes = frozenset[int]  # every node that the value at one place may be
 Slots = tuple[tuple[int, tuple[str, ...]], ...]
@@ -12,10 +14,34 @@ Slots = tuple[tuple[int, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """What always leaves more values than there can be items, whatever was written before. keys: more undeclared keys may
+    always come. spare: keys that may come as long as they have not, with very many values each. fresh: so many values
+    has each item of the array. items: up to that number of items, one more leaves so many values."""
+
+    keys: bool = False
+    spare: frozenset[str] = frozenset()
+    fresh: bool = False
+    items: int = 0
+
+    def __and__(self, other: Room) -> Room:
+        """Where it may be either."""
+        return Room(
+            self.keys and other.keys,
+            self.spare & other.spare,
+            self.fresh and other.fresh,
+            min(self.items, other.items),
+        )
+
+
+NO_ROOM: Final = Room()
+
+
+@dataclass(frozen=True, slots=True)
 class GuardNode:
     """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes
     twice. prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read.
-    slots: see ``Slots``. inexact: items may run out in ways that these do not tell."""
+    slots: see ``Slots``. inexact: items may run out in ways that these do not tell. arrays, objects: the room in them."""
 
     unique: bool = False
     distinct: bool = False
@@ -26,6 +52,8 @@ class GuardNode:
     kinds: frozenset[str] = frozenset()
     slots: Slots = ()
     inexact: bool = False
+    arrays: Room = NO_ROOM
+    objects: Room = NO_ROOM
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +105,13 @@ class GuardPlan:
         found = [self.nodes[number] for number in nodes if "array" in self.nodes[number].kinds]
         return any(node.inexact or (node.slots and len(found) > 1) for node in found)
 
+    def room(self, nodes: Nodes, *, is_array: bool) -> Room:
+        """In an array or an object."""
+        kind = "array" if is_array else "object"
+        found = [node for node in map(self.nodes.__getitem__, nodes) if kind in node.kinds]
+        rooms = [node.arrays if is_array else node.objects for node in found]
+        return reduce(and_, rooms) if rooms else NO_ROOM
+
     def to_json(self) -> str:
         """Text that ``from_json`` reads back: the plan travels with the lowered grammar."""
         nodes = [
@@ -90,6 +125,8 @@ class GuardPlan:
                 "kinds": sorted(node.kinds),
                 "slots": node.slots,
                 "inexact": node.inexact,
+                "arrays": _room_json(node.arrays),
+                "objects": _room_json(node.objects),
             }
             for node in self.nodes
         ]
@@ -112,4 +149,15 @@ def _node(data: dict[str, Any]) -> GuardNode:
         frozenset(data["kinds"]),
         tuple((index, tuple(texts)) for index, texts in data["slots"]),
         data["inexact"],
+        _room(data["arrays"]),
+        _room(data["objects"]),
     )
+
+
+def _room_json(room: Room) -> list[Any]:
+    return [room.keys, sorted(room.spare), room.fresh, room.items]
+
+
+def _room(data: list[Any]) -> Room:
+    keys, spare, fresh, items = data
+    return Room(keys, frozenset(spare), fresh, items)

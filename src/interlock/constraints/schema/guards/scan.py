@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.constraints.schema.guards.notation import JSON, Notation, has_brackets
-from interlock.constraints.schema.guards.plan import GuardPlan, Nodes
+from interlock.constraints.schema.guards.plan import NO_ROOM, GuardPlan, Nodes, Room
 from interlock.constraints.schema.guards.seen import Seen
 from interlock.constraints.schema.guards.slots import SlotValues, reserved, slots_in
 from interlock.constraints.schema.guards.values import (
@@ -88,7 +88,7 @@ class Frame(msgspec.Struct, frozen=True):
     differ from others. parts: what is complete of that content. origin: earlier items, or the parts of them in this place,
     of the same kind; rivals: those of them that this one may still become. slots: later positions that need one of few
     values; reserved: values that the item at ``index`` must leave to them. is_inexact: more values may have to be left than
-    those. place: ``index``, as far as it matters to what an item may be.
+    those. room: what always leaves new values. place: ``index``, as far as it matters to what an item may be.
     """
 
     nodes: Nodes
@@ -103,6 +103,7 @@ class Frame(msgspec.Struct, frozen=True):
     slots: SlotValues = ()
     reserved: tuple[Canonical, ...] = ()
     is_inexact: bool = False
+    room: Room = NO_ROOM
     index: int = 0
     place: int = 0
     key: str = ""
@@ -291,7 +292,8 @@ class Scan:
                 origin = tuple(one for one in inside(outer) if isinstance(one, tuple) and one[0] == kind)
         checked = plan.unique(nodes) if is_array else plan.distinct(nodes)
         memo = Memo() if checked else None
-        frame = Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo)
+        room = plan.room(nodes, is_array=is_array) if kept or checked else NO_ROOM
+        frame = Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo, room=room)
         if checked and is_array:
             values = slots_in(self._notation, plan.slots(nodes))
             frame = replace(frame, slots=values, is_inexact=plan.inexact(nodes))

@@ -25,6 +25,7 @@ from interlock.core.tokenizer import Vocabulary
 COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
+_END_OF_STRING = re.compile(rb'[^"\\]*(".*)', re.DOTALL)
 _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
 
 
@@ -60,6 +61,11 @@ def _crosses(notation: Notation, in_string: bool) -> bytes:
             return b","
 
 
+def _closes(in_string: bool) -> bytes:
+    """A regex for the tokens that may close a container of JSON."""
+    return rb'".*[\]}]' if in_string else rb"[\]}]"
+
+
 Ids = NDArray[np.int64]
 
 _MAX_KNOWN = 16_384
@@ -76,6 +82,7 @@ class GuardVocabulary:
             for number, token in enumerate(vocabulary.tokens)
         )
         self.stop_ids = frozenset(vocabulary.stop_ids)
+        self._vocab_size = vocabulary.size
         self.num_words = bitmask.num_words(vocabulary.size)
         tokens, apart = self.tokens, self.stop_ids
         order = [number for number, token in enumerate(tokens) if token and number not in apart]
@@ -84,8 +91,9 @@ class GuardVocabulary:
         self._sorted_ids = np.array(order, dtype=np.int64)
         self.ids = dict(zip(reversed(self._texts), reversed(order), strict=True))
         self._longest = max(map(len, self._texts), default=0)
-        self._known: dict[bytes, Ids] = {}
+        self._known: dict[bytes, bitmask.Mask] = {}
         self.prepare(JSON)
+        self._ways_out = self._find_ways_out()
         self._beginnings: dict[bytes, list[int]] = {}
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
@@ -149,21 +157,36 @@ class GuardVocabulary:
             self.respelt(manner, notation)
         for in_string in (False, True):
             self.crossers(notation, in_string=in_string)
+            self.closers(in_string=in_string)
 
-    def respelt(self, manner: Respelling, notation: Notation) -> Ids:
+    def respelt(self, manner: Respelling, notation: Notation) -> bitmask.Mask:
         """The tokens that may write something in another than its plainest spelling, or end what only the next byte ends."""
         return self._matching(_respelt(manner, scalar_ends(notation)))
 
-    def crossers(self, notation: Notation, *, in_string: bool) -> Ids:
+    def crossers(self, notation: Notation, *, in_string: bool) -> bitmask.Mask:
         """The tokens that may end an item so that another one must come, or begin that. in_string: it is an open string."""
         return self._matching(_crosses(notation, in_string))
 
-    def _matching(self, regex: bytes) -> Ids:
+    def closers(self, *, in_string: bool) -> bitmask.Mask:
+        """The tokens that may close an array or object of JSON. in_string: behind a string that is open."""
+        return self._matching(_closes(in_string))
+
+    def way_out(self, token_id: int) -> int | bytes:
+        """What of a token decides where it leads from inside a string of JSON: what follows that, if it ends it."""
+        return self._ways_out.get(token_id, token_id)
+
+    def _find_ways_out(self) -> dict[int, bytes]:
+        ends = ((number, _END_OF_STRING.fullmatch(self.tokens[number])) for number in self._sorted_ids.tolist())
+        return {number: end[1] for number, end in ends if end is not None}
+
+    def _matching(self, regex: bytes) -> bitmask.Mask:
+        """The tokens that ``regex`` finds something in, as a row."""
         found = self._known.get(regex)
         if found is None:
             search = re.compile(regex, re.DOTALL).search
             matches = np.fromiter(map(bool, map(search, self._texts)), np.bool_, len(self._texts))
-            found = self._known[regex] = self._sorted_ids[matches]
+            ids = self._sorted_ids[matches].tolist()
+            found = self._known[regex] = bitmask.of_ids(self._vocab_size, ids)
         return found
 
 

@@ -13,6 +13,7 @@ from interlock.constraints.schema.guards.plan import Slots
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.contains import ContainsLowering
 from interlock.constraints.schema.lower.guarding import GuardRecorder
+from interlock.constraints.schema.lower.plenty import array_places
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.numbers.text import UnwritableError, spell
@@ -97,15 +98,16 @@ class ArrayLowering:
 
     def _record(self, shape: ArrayShape, *, unique: bool) -> None:
         """Tell the guard of an array."""
+        places = array_places(shape, self._algebra)
         if not unique:
-            self._recorder.array(shape, unique=False)
+            self._recorder.array(shape, unique=False, places=places)
             return
         finite = Finite(self._algebra, closed=not self._options.open_objects)
         try:
             slots, inexact = self._slots(finite, shape), finite.may_run_out(shape)
         except UnwritableError:
             slots, inexact = (), True
-        self._recorder.array(shape, unique=True, slots=slots, inexact=inexact)
+        self._recorder.array(shape, unique=True, places=places, slots=slots, inexact=inexact)
 
     def _slots(self, finite: Finite, shape: ArrayShape) -> Slots:
         """What a guard must know of positions that have few values. Raises ``UnwritableError``."""

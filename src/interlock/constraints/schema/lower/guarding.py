@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.arrays import ArrayShape
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Value
 from interlock.constraints.schema.guards.plan import GuardNode, GuardPlan, Nodes, Slots
 from interlock.constraints.schema.lower.object_keys import Keys
+from interlock.constraints.schema.lower.plenty import ArrayPlaces, ObjectPlaces, Places, object_places, rooms
 
 
 @dataclass(slots=True)
@@ -23,9 +25,13 @@ class _Draft:
     num_arrays: int = 0
     slots: Slots = ()
     inexact: bool = False
+    places: Places = field(default_factory=Places)
 
-    def add_array(self, shape: ArrayShape, slots: Slots, *, unique: bool, inexact: bool) -> None:
+    def add_array(
+        self, shape: ArrayShape, slots: Slots, places: ArrayPlaces | None, *, unique: bool, inexact: bool
+    ) -> None:
         self.unique = self.unique or unique
+        self.places.arrays.append(places)
         self.kinds.add("array")
         self.num_arrays += 1
         is_alone = self.num_arrays == 1
@@ -37,8 +43,9 @@ class _Draft:
             known.add(shape.item(index))
         self.rest.add(shape.rest)
 
-    def add_object(self, keys: Keys, *, distinct: bool) -> None:
+    def add_object(self, keys: Keys, places: ObjectPlaces | None, *, distinct: bool) -> None:
         self.distinct = self.distinct or distinct
+        self.places.objects.append(places)
         self.kinds.add("object")
         listed = dict(keys.named)
         for name, value in keys.named:
@@ -62,16 +69,28 @@ class GuardRecorder:
         self._is_needed = False
         self.current: Value = ANYTHING
 
-    def array(self, shape: ArrayShape, *, unique: bool, slots: Slots = (), inexact: bool = False) -> None:
+    def array(
+        self,
+        shape: ArrayShape,
+        *,
+        unique: bool,
+        places: ArrayPlaces | None = None,
+        slots: Slots = (),
+        inexact: bool = False,
+    ) -> None:
         """inexact: items may run out in ways that ``slots`` does not tell."""
         self._is_needed = self._is_needed or unique
         self._records.append(
-            (self.current, lambda draft: draft.add_array(shape, slots, unique=unique, inexact=inexact))
+            (self.current, lambda draft: draft.add_array(shape, slots, places, unique=unique, inexact=inexact))
         )
 
-    def object(self, keys: Keys, *, distinct: bool) -> None:
+    def object(self, keys: Keys, *, distinct: bool, any_order: bool) -> None:
         self._is_needed = self._is_needed or distinct
-        self._records.append((self.current, lambda draft: draft.add_object(keys, distinct=distinct)))
+
+        def record(draft: _Draft) -> None:
+            draft.add_object(keys, object_places(keys, any_order=any_order), distinct=distinct)
+
+        self._records.append((self.current, record))
 
     def scalars(self, value: Value, kinds: Iterable[str]) -> None:
         """JSON types of ``value``, where they decide how its text is read."""
@@ -81,13 +100,14 @@ class GuardRecorder:
         """A part of the values of a key (``None``: of undeclared ones) has a rule of its own."""
         self._records.append((self.current, lambda draft: draft.add_part(name, value)))
 
-    def plan(self, root: Value) -> GuardPlan | None:
+    def plan(self, root: Value, algebra: Algebra) -> GuardPlan | None:
         """The plan for the whole document, ``None`` if nothing needs a guard."""
         if not self._is_needed:
             return None
         drafts: dict[Value, _Draft] = {}
         for value, record in self._records:
             record(drafts.setdefault(value, _Draft()))
+        room = rooms({value: draft.places for value, draft in drafts.items()}, algebra)
         numbers = {value: number for number, value in enumerate(drafts)}
 
         def nodes(values: set[Value]) -> Nodes:
@@ -104,7 +124,8 @@ class GuardRecorder:
                 frozenset(draft.kinds),
                 draft.slots,
                 draft.inexact,
+                *room[value],
             )
-            for draft in drafts.values()
+            for value, draft in drafts.items()
         )
         return GuardPlan(found, nodes({root}))

@@ -106,8 +106,12 @@ class ObjectLowering:
 
     def _write(self, keys: Keys) -> str:
         counted = keys.unit.low > max(1, len(keys.unit.need)) or bool(keys.exists)
-        self._recorder.object(keys, distinct=self._options.guards and bool(keys.others) and counted)
         any_order = self._options.property_order == "any"
+        self._recorder.object(
+            keys,
+            distinct=self._options.guards and bool(keys.others) and counted,
+            any_order=any_order,
+        )
         few = len(keys.named) + bool(keys.others) < 2 or not keys.named
         if keys.is_simple and (not any_order or few):
             return write_chain(keys, self._writer, self._syntax, self._pair)

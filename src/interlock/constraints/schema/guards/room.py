@@ -1,0 +1,76 @@
+"""Where it is plain that something new can still come: told from the plan, without a look at the grammar."""
+
+from __future__ import annotations
+
+from interlock.constraints.schema.guards.notation import JSON
+from interlock.constraints.schema.guards.rivals import scope_index
+from interlock.constraints.schema.guards.scan import Frame, Mode, State
+
+_NOT_BEGUN: frozenset[Mode] = frozenset(("value", "after"))
+_IN_KEY: frozenset[Mode] = frozenset(("key", "key string", "key escape"))
+
+
+def has_way(state: State) -> bool:
+    """The items that are open become new ones whatever they have been, and the next ones can too."""
+    start = scope_index(state)
+    if start is None or state.notation != JSON:
+        return False
+    frames = state.frames
+    level = _level(state, start)
+    return all(
+        at < level or (at == len(frames) - 1 and is_fresh(state))
+        for at, frame in enumerate(frames[start:], start)
+        if frame.checked
+    )
+
+
+def is_fresh(state: State) -> bool:
+    """Between the items of the innermost array, or in front of one, of which there are very many."""
+    return state.frames[-1].room.fresh and state.mode in _NOT_BEGUN and state.notation == JSON
+
+
+def has_way_around(state: State) -> bool:
+    """The items around the innermost container become new ones, whatever they have been."""
+    start = scope_index(state)
+    if start is None or state.notation != JSON:
+        return False
+    level = _level(state, start, is_begun=True)
+    return all(at < level for at, frame in enumerate(state.frames[start:-1], start) if frame.checked)
+
+
+def keeps_way(state: State) -> bool:
+    """``has_way``, behind whatever comes up to the end of the innermost container, in which nothing is watched."""
+    return not state.frames[-1].checked and has_way_around(state)
+
+
+def _level(state: State, start: int, *, is_begun: bool = False) -> int:
+    """The innermost container with room for what is new, inside an item of the array at ``start``; 0 if there is none.
+    is_begun: do not count on the value that is open, not even where it is not begun."""
+    last = len(state.frames) - 1
+    for at in range(last, start, -1):
+        frame = state.frames[at]
+        mode = state.mode if at == last else None
+        has_room = _has_item if frame.is_array else _has_key
+        if frame.kept and has_room(frame, mode, is_begun=is_begun):
+            return at
+    return 0
+
+
+def _has_item(frame: Frame, mode: Mode | None, *, is_begun: bool) -> bool:
+    """One more item may come to the array. mode: if it is the innermost container."""
+    num_items = frame.index if mode == "value" and not is_begun else frame.index + 1
+    return num_items < frame.room.items
+
+
+def _has_key(frame: Frame, mode: Mode | None, *, is_begun: bool) -> bool:
+    """A key may come to the object with many values, or has come, and its value is still open. mode: if that object is the
+    innermost container."""
+    room = frame.room
+    if room.keys or not room.spare:
+        return room.keys
+    left = room.spare.difference(key for key, _ in frame.parts)
+    if mode in _IN_KEY:
+        return len(left) > is_begun  # one of them may be the key that is open
+    if mode in ("colon", "value") and not is_begun:
+        return bool(left)
+    return bool(left.difference((frame.key,)))
