@@ -30,6 +30,8 @@ from interlock.constraints.schema.guards.backtracking import (
     with_ban,
 )
 from interlock.constraints.schema.guards.narrowing import Narrowing
+from interlock.constraints.schema.guards.rivals import is_near
+from interlock.constraints.schema.guards.room import in_question
 from interlock.constraints.schema.guards.scan import RepetitionError
 from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
@@ -95,9 +97,13 @@ class GuardedMatcher:
 
     def narrow(self, row: Row) -> None:
         """Take from ``row``, the mask of the grammar, what would repeat something."""
-        if not guarded_states(self.readings) or not row.any():
+        states = guarded_states(self.readings)
+        if not states or not row.any():
             return
-        self.num_vetoed += Narrowing(self, row, self._vocabulary, self._arrivals).run()
+        tokens = in_question(states[0], row, self._vocabulary) if len(self.readings) == 1 else None
+        if tokens == [] and not is_near(states[0]):
+            return
+        self.num_vetoed += Narrowing(self, row, self._vocabulary, self._arrivals).run(tokens)
         if not row.any():
             self._is_stuck = True
             self._fail("every continuation repeats an earlier item")

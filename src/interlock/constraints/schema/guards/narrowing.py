@@ -37,7 +37,7 @@ from interlock.constraints.schema.guards.rivals import (
     scope,
     scope_index,
 )
-from interlock.constraints.schema.guards.room import has_way, has_way_around, keeps_way
+from interlock.constraints.schema.guards.room import has_way, has_way_around, keeps_way, may_grow
 from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State, inside
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.values import is_plain_string, may_become
@@ -79,30 +79,39 @@ class Narrowing:
         self._doubted: set[int] = set()  # tokens
         self._doubtful: set[bytes] = set()  # what they begin with
 
-    def run(self) -> int:
-        """The number of tokens taken out."""
-        near = [state for state in self._states if is_near(state)]
-        if self._keeps_way:
-            vetoed = self._vetoed(self._closers() if near else set(), set())
+    def run(self, tokens: list[int] | None = None) -> int:
+        """The number of tokens taken out. tokens: those that need a look because of what follows the open item, if that is
+        known."""
+        suspects, alive = self._candidates()
+        if tokens is None:
+            vetoed = self._vetoed(suspects, alive, self._crossers())
         else:
-            texts = [list(echoes(state)) for state in near]
-            if self._is_plain and near:
-                self._rests = sorted(texts[0])
-            alive = self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set()
-            found = (self._suspects(state, ways) for state, ways in zip(near, texts, strict=True))
-            vetoed = self._vetoed(set().union(*found), alive)
+            vetoed = self._vetoed(suspects.union(tokens), alive, set())
         for token_id in vetoed:
             bitmask.clear(self._row, token_id)
         if self._probe is not None:
             self._probe.close()
         return len(vetoed)
 
-    def _vetoed(self, suspects: set[int], alive: set[int]) -> list[int]:
-        """alive: those from which there is a way on."""
+    def _candidates(self) -> tuple[set[int], set[int]]:
+        """The tokens that may repeat what is open here, and those of them from which there is a way on."""
+        near = [state for state in self._states if is_near(state)]
+        if self._keeps_way:
+            return (self._closers() if near else set()), set()
+        if len(self._states) == 1 and may_grow(self._states[0]):
+            return set(self._completers(near)), set()
+        texts = [list(echoes(state)) for state in near]
+        if self._is_plain and near:
+            self._rests = sorted(texts[0])
+        found = (self._suspects(state, ways) for state, ways in zip(near, texts, strict=True))
+        return set().union(*found), (self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set())
+
+    def _vetoed(self, suspects: set[int], alive: set[int], crossers: set[int]) -> list[int]:
+        """alive: those from which there is a way on. crossers: tokens that may begin another item."""
         tokens = self._vocabulary.tokens
         vetoed: list[int] = []
         passed: set[bytes] = set()  # texts that a way on begins with
-        for one in self._longest_first(suspects.union(self._crossers())):
+        for one in self._longest_first(suspects | crossers):
             token = tokens[one]
             if token in passed:
                 continue
@@ -180,6 +189,12 @@ class Narrowing:
     def _allowed(self, tokens: Row) -> list[int]:
         """Of a row of tokens."""
         return bitmask.allowed_ids(self._row & tokens)
+
+    def _completers(self, near: list[State]) -> Iterator[int]:
+        """The allowed tokens that complete an item as an earlier one is, in a string."""
+        for way in (way for state in near for way in echoes(state)):
+            beyond = self._vocabulary.beyond(way)
+            yield from beyond[self._bits(beyond)].tolist()
 
     def _bits(self, ids: Ids) -> NDArray[np.bool_]:
         allowed: NDArray[np.bool_] = (self._row[ids >> 5] >> (ids & 31)) & 1 == 1

@@ -17,12 +17,16 @@ Slots = tuple[tuple[int, tuple[str, ...]], ...]
 class Room:
     """What always leaves more values than there can be items, whatever was written before. keys: more undeclared keys may
     always come. spare: keys that may come as long as they have not, with very many values each. fresh: so many values
-    has each item of the array. items: up to that number of items, one more leaves so many values."""
+    has each item of the array, strings: so many of them are strings, text: also with any beginning, members: so many are
+    objects. items: up to that number of items, one more leaves so many values."""
 
     keys: bool = False
     spare: frozenset[str] = frozenset()
     fresh: bool = False
     items: int = 0
+    strings: bool = False
+    text: bool = False
+    members: bool = False
 
     def __and__(self, other: Room) -> Room:
         """Where it may be either."""
@@ -31,6 +35,9 @@ class Room:
             self.spare & other.spare,
             self.fresh and other.fresh,
             min(self.items, other.items),
+            self.strings and other.strings,
+            self.text and other.text,
+            self.members and other.members,
         )
 
 
@@ -155,9 +162,9 @@ def _node(data: dict[str, Any]) -> GuardNode:
 
 
 def _room_json(room: Room) -> list[Any]:
-    return [room.keys, sorted(room.spare), room.fresh, room.items]
+    return [room.keys, sorted(room.spare), room.fresh, room.items, room.strings, room.text, room.members]
 
 
 def _room(data: list[Any]) -> Room:
-    keys, spare, fresh, items = data
-    return Room(keys, frozenset(spare), fresh, items)
+    keys, spare, *array = data
+    return Room(keys, frozenset(spare), *array)

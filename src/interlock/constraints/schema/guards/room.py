@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from interlock.constraints.bitmask import allowed_ids
+from interlock.constraints.providers.base import Row
 from interlock.constraints.schema.guards.notation import JSON
+from interlock.constraints.schema.guards.plan import Room
 from interlock.constraints.schema.guards.rivals import scope_index
 from interlock.constraints.schema.guards.scan import Frame, Mode, State
+from interlock.constraints.schema.guards.values import is_plain_string
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
 _NOT_BEGUN: frozenset[Mode] = frozenset(("value", "after"))
 _IN_KEY: frozenset[Mode] = frozenset(("key", "key string", "key escape"))
@@ -25,8 +30,50 @@ def has_way(state: State) -> bool:
 
 
 def is_fresh(state: State) -> bool:
-    """Between the items of the innermost array, or in front of one, of which there are very many."""
-    return state.frames[-1].room.fresh and state.mode in _NOT_BEGUN and state.notation == JSON
+    """Between the items of the innermost array, or at the beginning of one, of which there are very many."""
+    room = state.frames[-1].room
+    if state.notation != JSON:
+        return False
+    return (room.fresh and state.mode in _NOT_BEGUN) or (room.strings and state.text == b'"')
+
+
+def in_question(state: State, row: Row, vocabulary: GuardVocabulary) -> list[int] | None:
+    """The tokens of ``row`` that need a look because of what they begin: they end what is open and begin something of
+    which there may not be very many. ``None`` where that is not easily told."""
+    start = scope_index(state)
+    if start is None or state.notation != JSON:
+        return None
+    frames = state.frames
+    watched = [at for at in range(start, len(frames)) if frames[at].checked]
+    if not all(frames[at].room.fresh for at in watched):
+        return None
+    in_string = state.mode in ("string", "key string")
+    candidates = row & vocabulary.reopeners(in_string=in_string)
+    if not candidates.any():
+        return []
+    nearest = watched[-1]
+    num_inside, room = len(frames) - 1 - nearest, frames[nearest].room
+    found = []
+    for token_id in allowed_ids(candidates):
+        num_closed, begun = vocabulary.reopening(token_id, in_string=in_string)
+        if num_closed < num_inside:
+            continue
+        if num_closed > num_inside or begun is None or not _is_begun_well(begun, room):
+            found.append(token_id)
+    return found
+
+
+def _is_begun_well(begun: bytes, room: Room) -> bool:
+    """There are very many items that begin so."""
+    if begun[:1] == b'"':
+        return room.text and begun.count(b'"') == 1 if begun[1:] else room.strings
+    return room.members and begun in (b"{", b'{"')
+
+
+def may_grow(state: State) -> bool:
+    """Inside an item that is a string, and whatever it is so far, it may become a new one."""
+    frame = state.frames[-1]
+    return frame.checked and frame.room.text and state.mode == "string" and is_plain_string(state.text)
 
 
 def has_way_around(state: State) -> bool:

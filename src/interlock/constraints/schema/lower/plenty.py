@@ -13,10 +13,12 @@ from interlock.constraints.schema.guards.plan import NO_ROOM, Room
 from interlock.constraints.schema.lower.object_keys import Keys
 from interlock.constraints.schema.numbers.sets import NumberSet
 from interlock.constraints.schema.problems import RefusedError
+from interlock.constraints.schema.text import chars, lang
 from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, Not, Repeat, Words
 
 _PLENTY = 40.0  # bits: as many items as that are never written
 _ENDLESS = 1 << 60
+_ANY_CHAR = lang.one_of(chars.ALL)
 _MAX_KEYS_IN_ANY_ORDER = 64
 
 
@@ -71,18 +73,36 @@ def rooms(places: Mapping[Value, Places], algebra: Algebra) -> dict[Value, tuple
     known: dict[Value, tuple[Room, Room]] = {}
     simple: dict[Value, bool] = {}
 
+    def has_members(value: Value) -> bool:
+        _, objects = known.get(value, (NO_ROOM, NO_ROOM))
+        return objects.keys or bool(objects.spare)
+
     def is_plenty(value: Value) -> bool:
-        arrays, objects = known.get(value, (NO_ROOM, NO_ROOM))
-        if arrays.items or objects.keys or objects.spare:
+        arrays, _ = known.get(value, (NO_ROOM, NO_ROOM))
+        if arrays.items or has_members(value):
             return True
         if value not in simple:
             simple[value] = _has_many_scalars(value, algebra)
         return simple[value]
 
+    def array_room(places: ArrayPlaces | None) -> Room:
+        if places is None:
+            return NO_ROOM
+        if not is_plenty(places.rest):
+            return Room(items=0 if places.is_unique or places.high is not None else _ENDLESS)
+        strings = _strings(places.rest, algebra)
+        return Room(
+            fresh=True,
+            items=_ENDLESS if places.high is None else places.high,
+            strings=_bits(strings) >= _PLENTY,
+            text=isinstance(strings, Repeat) and strings.high is None and strings.item == _ANY_CHAR,
+            members=has_members(places.rest),
+        )
+
     while True:
         found = {
             value: (
-                _common(_array_room(one, plenty=one is not None and is_plenty(one.rest)) for one in item.arrays),
+                _common(array_room(one) for one in item.arrays),
                 _common(_object_room(one, filter(is_plenty, _values(one))) for one in item.objects),
             )
             for value, item in places.items()
@@ -94,14 +114,6 @@ def rooms(places: Mapping[Value, Places], algebra: Algebra) -> dict[Value, tuple
 
 def _values(places: ObjectPlaces | None) -> list[Value]:
     return [] if places is None else [value for _, value in places.named]
-
-
-def _array_room(places: ArrayPlaces | None, *, plenty: bool) -> Room:
-    if places is None:
-        return NO_ROOM
-    if plenty:
-        return Room(fresh=True, items=_ENDLESS if places.high is None else places.high)
-    return Room(items=0 if places.is_unique or places.high is not None else _ENDLESS)
 
 
 def _object_room(places: ObjectPlaces | None, plenty: Iterable[Value]) -> Room:
@@ -119,11 +131,19 @@ def _common(rooms: Iterable[Room]) -> Room:
 
 
 def _has_many_scalars(value: Value, algebra: Algebra) -> bool:
+    if _bits(_strings(value, algebra)) >= _PLENTY:
+        return True
     try:
-        scalars = algebra.scalars(value)
+        return _are_endless(algebra.scalars(value).numbers)
     except RefusedError:
         return False
-    return _bits(scalars.strings) >= _PLENTY or _are_endless(scalars.numbers)
+
+
+def _strings(value: Value, algebra: Algebra) -> Lang:
+    try:
+        return algebra.scalars(value).strings
+    except RefusedError:
+        return lang.NONE
 
 
 def _are_endless(numbers: NumberSet) -> bool:
@@ -131,11 +151,11 @@ def _are_endless(numbers: NumberSet) -> bool:
     return any((cell.low is None or cell.high is None) and not cell.nots for cell in numbers)
 
 
-def _bits(lang: Lang) -> float:
+def _bits(words: Lang) -> float:
     """At least so many bits tell its words apart; 0 where that is not easily told."""
-    match lang:
+    match words:
         case Chars():
-            return math.log2(sum(high - low + 1 for low, high in lang.ranges))
+            return math.log2(sum(high - low + 1 for low, high in words.ranges))
         case Repeat(item=Chars() as item, high=high):
             return math.inf if high is None else high * _bits(item)
         case Cat(items=items) | Alt(items=items):
@@ -149,5 +169,5 @@ def _bits(lang: Lang) -> float:
             return 0.0
 
 
-def _leaves_out_few(lang: Lang) -> bool:
-    return isinstance(lang, Not) and isinstance(lang.item, Words)
+def _leaves_out_few(words: Lang) -> bool:
+    return isinstance(words, Not) and isinstance(words.item, Words)
