@@ -9,8 +9,9 @@ import numpy as np
 from interlock.constraints.bitmask import allowed_ids
 from interlock.constraints.providers.base import Matcher
 from interlock.constraints.schema.guards.rivals import echoes, is_near, place, scope
-from interlock.constraints.schema.guards.scan import Memo, RepetitionError, State
+from interlock.constraints.schema.guards.scan import Memo, RepetitionError, State, inside
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
+from interlock.constraints.schema.guards.values import may_become
 from interlock.constraints.schema.guards.vocabulary import COMPLETER, GuardVocabulary
 
 DEAD = -1
@@ -19,6 +20,8 @@ _MAX_DEPTH = 120
 _MAX_STEPS = 10  # to where new items are many
 _UNCLEAR = ("scalar", "string escape", "key escape")
 _QUOTE = ord('"')
+_LONGER = b"1234567890."
+_MAX_LONGER = 6
 _DIGITS = frozenset(b"0123456789")
 RESPELT = frozenset(b"\\ \t\n\r")
 """Bytes that may go on as something does in another spelling."""
@@ -208,3 +211,19 @@ def num_new(state: State, first: set[int]) -> int:
         return 0
     free = first.difference(rest[0] for rest in echoes(state))
     return len(free - RESPELT if state.mode == "string" else free & _DIGITS)
+
+
+def num_longer(inner: Matcher, vocabulary: GuardVocabulary, token_id: int, state: State) -> int:
+    """How many bytes behind the token make a number one that no earlier item begins with, as far as there is need to know.
+    state: behind the token, inside a number."""
+    others = list(inside(state.frames[-1]))
+    num_free = 0
+    for byte in _LONGER:
+        step = vocabulary.ids.get(bytes((byte,)))
+        text = state.text + bytes((byte,))
+        if step is None or any(may_become(text, one) for one in others):
+            continue
+        num_free += inner.validate([token_id, step]) == 2
+        if num_free >= _MAX_LONGER:
+            break
+    return num_free

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import is_allowed
@@ -19,6 +18,7 @@ from interlock.constraints.schema.guards.arrivals import (
     arrived,
     shape,
 )
+from interlock.constraints.schema.guards.candidates import Candidates
 from interlock.constraints.schema.guards.foresight import (
     DEAD,
     RESPELT,
@@ -27,6 +27,7 @@ from interlock.constraints.schema.guards.foresight import (
     Probe,
     near_bytes,
     num_items,
+    num_longer,
 )
 from interlock.constraints.schema.guards.notation import JSON
 from interlock.constraints.schema.guards.rivals import (
@@ -37,14 +38,13 @@ from interlock.constraints.schema.guards.rivals import (
     scope,
     scope_index,
 )
-from interlock.constraints.schema.guards.room import has_way, has_way_around, keeps_way, may_grow
-from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State, inside
+from interlock.constraints.schema.guards.room import has_way, has_way_around, keeps_way, may_grow, tells
+from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
-from interlock.constraints.schema.guards.values import is_plain_string, may_become
-from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
+from interlock.constraints.schema.guards.values import is_plain_string
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
 _PROBED = b"a0A -./e1E_i2In3No4Or5Rs6St7T89xyz"
-_LONGER = b"1234567890."
 _MAX_PROBED = 6
 _MAX_REFUSED = 8  # bytes tried where none is possible
 _STARTS = tuple(b'"' + bytes((byte,)) for byte in _PROBED)
@@ -64,6 +64,7 @@ class Narrowing:
         self._row = row
         self._vocabulary = vocabulary
         self._states = guarded_states(matcher.readings)
+        self._tokens = Candidates(row, vocabulary, self._states)
         first = scope(self._states[0])
         assert first is not None
         self._memo = first.memo or Memo()
@@ -97,14 +98,15 @@ class Narrowing:
         """The tokens that may repeat what is open here, and those of them from which there is a way on."""
         near = [state for state in self._states if is_near(state)]
         if self._keeps_way:
-            return (self._closers() if near else set()), set()
-        if len(self._states) == 1 and may_grow(self._states[0]):
-            return set(self._completers(near)), set()
+            return (self._tokens.closers() if near else set()), set()
+        if len(near) == 1 and may_grow(near[0]) and respelling(near[0]) is None:
+            return set(self._tokens.completers(near[0])), set()
         texts = [list(echoes(state)) for state in near]
         if self._is_plain and near:
             self._rests = sorted(texts[0])
-        found = (self._suspects(state, ways) for state, ways in zip(near, texts, strict=True))
-        return set().union(*found), (self._alive_by_row(near[0], texts[0]) if len(near) == 1 else set())
+        found = (self._tokens.suspects(state, ways) for state, ways in zip(near, texts, strict=True))
+        by_row = len(near) == 1 and not near[0].frames[-1].room.domain
+        return set().union(*found), (self._alive_by_row(near[0], texts[0]) if by_row else set())
 
     def _vetoed(self, suspects: set[int], alive: set[int], crossers: set[int]) -> list[int]:
         """alive: those from which there is a way on. crossers: tokens that may begin another item."""
@@ -164,57 +166,18 @@ class Narrowing:
     def _free(self, token: bytes, ways: list[bytes]) -> set[int]:
         """In a string: the bytes behind ``token`` that lead to something new, as far as the row tells."""
         size = len(token)
-        ids, following = self._vocabulary.following(token)
         taken = {way[size] for way in ways if len(way) > size and way.startswith(token)}
-        free: set[int] = set(following[self._bits(ids)].tolist())
-        return free - taken - RESPELT
+        return self._tokens.following(token) - taken - RESPELT
 
     def _longest_first(self, token_ids: Iterable[int]) -> list[int]:
         tokens = self._vocabulary.tokens
         return sorted(token_ids, key=lambda one: -len(tokens[one]))
 
-    def _suspects(self, state: State, ways: list[bytes]) -> Iterator[int]:
-        """The allowed tokens that go on as an earlier item does, or may do so in another spelling. ways: ``echoes``."""
-        row, vocabulary = self._row, self._vocabulary
-        heads = {one for way in ways for one in vocabulary.beginnings(way)}
-        yield from (one for one in heads if is_allowed(row, one))
-        for way in ways:
-            beyond = vocabulary.beyond(way)
-            if beyond.size:
-                yield from beyond[self._bits(beyond)].tolist()
-        manner = respelling(state)
-        if manner is not None:
-            yield from self._allowed(vocabulary.respelt(manner, state.notation))
-
-    def _allowed(self, tokens: Row) -> list[int]:
-        """Of a row of tokens."""
-        return bitmask.allowed_ids(self._row & tokens)
-
-    def _completers(self, near: list[State]) -> Iterator[int]:
-        """The allowed tokens that complete an item as an earlier one is, in a string."""
-        for way in (way for state in near for way in echoes(state)):
-            beyond = self._vocabulary.beyond(way)
-            yield from beyond[self._bits(beyond)].tolist()
-
-    def _bits(self, ids: Ids) -> NDArray[np.bool_]:
-        allowed: NDArray[np.bool_] = (self._row[ids >> 5] >> (ids & 31)) & 1 == 1
-        return allowed
-
-    def _in_string(self) -> bool:
-        return all(state.mode in ("string", "key string") for state in self._states)
-
-    def _closers(self) -> set[int]:
-        """The allowed tokens that may close a container of JSON."""
-        return set(self._allowed(self._vocabulary.closers(in_string=self._in_string())))
-
     def _crossers(self) -> set[int]:
         """The allowed tokens that may end an item and begin the next one."""
-        in_string = self._in_string()
-        notations = {state.notation for state in self._states}
-        crossers = [self._vocabulary.crossers(notation, in_string=in_string) for notation in notations]
-        found = {one for ids in crossers for one in self._allowed(ids)}
+        found = self._tokens.crossers()
         if self._keeps_way:
-            found &= self._closers()
+            found &= self._tokens.closers()
         if self._arrivals is None:
             return found
         keys = {one: self._way_out(one) for one in found}
@@ -232,7 +195,8 @@ class Narrowing:
 
     def _is_vetoed(self, token_id: int, *, is_suspect: bool) -> bool:
         """is_suspect: it may repeat the item that is open here."""
-        told = self._told_by_text(token_id) if is_suspect and self._is_plain else None
+        is_told = self._is_plain and (is_suspect or bool(self._states[0].frames[-1].room.domain))
+        told = self._told_by_text(token_id) if is_told else None
         if told is not None:
             return told
         arrival = self._arrival(token_id)
@@ -262,6 +226,9 @@ class Narrowing:
         """Of a string that is an item: whether the token completes an earlier one, or leads to where nothing else is left."""
         state = self._states[0]
         text = state.text + self._vocabulary.tokens[token_id]
+        told = tells(state.frames[-1], text)
+        if told is not None:
+            return not told
         if text[:1] != b'"' or b"\\" in text:
             return None
         end = text.find(b'"', 1)
@@ -333,7 +300,7 @@ class Narrowing:
         num_free = 0
         taken = near_bytes(near)
         if len(near) == 1 and near[0].mode == "scalar" and near[0].notation == JSON:
-            return self._num_items + self._num_longer(token_id, near[0]) - 1
+            return self._num_items + num_longer(self._matcher.inner, self._vocabulary, token_id, near[0]) - 1
         if len(near) == 1 and near[0].mode in ("string", "key string") and taken is not None:
             ids, inner = self._vocabulary.ids, self._matcher.inner
             is_enough = near[0].mode == "key string" or self._is_same_item(near[0])
@@ -353,21 +320,6 @@ class Narrowing:
                 if is_enough or num_free >= _MAX_PROBED:
                     break
         return self._num_items + num_free - 1
-
-    def _num_longer(self, token_id: int, state: State) -> int:
-        """How many bytes make a number one that no earlier item begins with, as far as there is need to know."""
-        ids, inner = self._vocabulary.ids, self._matcher.inner
-        others = list(inside(state.frames[-1]))
-        num_free = 0
-        for byte in _LONGER:
-            step = ids.get(bytes((byte,)))
-            text = state.text + bytes((byte,))
-            if step is None or any(may_become(text, one) for one in others):
-                continue
-            num_free += inner.validate([token_id, step]) == 2
-            if num_free >= _MAX_PROBED:
-                break
-        return num_free
 
     def _is_same_item(self, state: State) -> bool:
         """A string that is open there is the item that is open or comes next here."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import reduce
 from operator import and_
 from typing import Any, Final
@@ -18,7 +18,8 @@ class Room:
     """What always leaves more values than there can be items, whatever was written before. keys: more undeclared keys may
     always come. spare: keys that may come as long as they have not, with very many values each. fresh: so many values
     has each item of the array, strings: so many of them are strings, text: also with any beginning, members: so many are
-    objects. items: up to that number of items, one more leaves so many values."""
+    objects. items: up to that number of items, one more leaves so many values. domain: instead of all that, the few strings
+    that an item may be, in order, each as the bytes of its plainest spelling."""
 
     keys: bool = False
     spare: frozenset[str] = frozenset()
@@ -27,6 +28,7 @@ class Room:
     strings: bool = False
     text: bool = False
     members: bool = False
+    domain: tuple[bytes, ...] = ()
 
     def __and__(self, other: Room) -> Room:
         """Where it may be either."""
@@ -38,6 +40,7 @@ class Room:
             self.strings and other.strings,
             self.text and other.text,
             self.members and other.members,
+            self.domain if self.domain == other.domain else (),
         )
 
 
@@ -161,10 +164,15 @@ def _node(data: dict[str, Any]) -> GuardNode:
     )
 
 
-def _room_json(room: Room) -> list[Any]:
-    return [room.keys, sorted(room.spare), room.fresh, room.items, room.strings, room.text, room.members]
+def _room_json(room: Room) -> dict[str, Any] | None:
+    if room == NO_ROOM:
+        return None
+    domain = [text.decode("utf-8", "surrogatepass") for text in room.domain]
+    return {**asdict(room), "spare": sorted(room.spare), "domain": domain}
 
 
-def _room(data: list[Any]) -> Room:
-    keys, spare, *array = data
-    return Room(keys, frozenset(spare), *array)
+def _room(data: dict[str, Any] | None) -> Room:
+    if data is None:
+        return NO_ROOM
+    domain = tuple(text.encode("utf-8", "surrogatepass") for text in data["domain"])
+    return Room(**{**data, "spare": frozenset(data["spare"]), "domain": domain})

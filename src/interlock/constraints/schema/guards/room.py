@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from interlock.constraints.bitmask import allowed_ids
 from interlock.constraints.providers.base import Row
 from interlock.constraints.schema.guards.notation import JSON
@@ -23,7 +25,7 @@ def has_way(state: State) -> bool:
     frames = state.frames
     level = _level(state, start)
     return all(
-        at < level or (at == len(frames) - 1 and is_fresh(state))
+        frame.is_array and (at < level or (at == len(frames) - 1 and is_fresh(state)))
         for at, frame in enumerate(frames[start:], start)
         if frame.checked
     )
@@ -63,6 +65,25 @@ def in_question(state: State, row: Row, vocabulary: GuardVocabulary) -> list[int
     return found
 
 
+def tells(frame: Frame, text: bytes) -> bool | None:
+    """Whether the open item of an array of few strings may be ``text``, from its quote on, and what follows it, with some item
+    left to come where one must. ``None`` where that is not easily told."""
+    domain, seen = frame.room.domain, frame.seen
+    if not domain or text[:1] != b'"' or b"\\" in text:
+        return None
+    end = text.find(b'"', 1) + 1
+    if not end:
+        at = bisect_left(domain, text)
+        while at < len(domain) and domain[at].startswith(text) and domain[at] in seen:
+            at += 1
+        return at < len(domain) and domain[at].startswith(text)
+    if text[:end] in seen:
+        return False
+    if text[end:] in (b",", b',"'):
+        return seen.count + 1 < len(domain)
+    return True if end == len(text) else None
+
+
 def _is_begun_well(begun: bytes, room: Room) -> bool:
     """There are very many items that begin so."""
     if begun[:1] == b'"':
@@ -82,7 +103,8 @@ def has_way_around(state: State) -> bool:
     if start is None or state.notation != JSON:
         return False
     level = _level(state, start, is_begun=True)
-    return all(at < level for at, frame in enumerate(state.frames[start:-1], start) if frame.checked)
+    outer = enumerate(state.frames[start:-1], start)
+    return all(frame.is_array and at < level for at, frame in outer if frame.checked)
 
 
 def keeps_way(state: State) -> bool:

@@ -69,7 +69,7 @@ def _closes(in_string: bool) -> bytes:
 
 _STRING_END = rb'(?:[^"\\]|\\.)*"'
 _IN_STRING = re.compile(_STRING_END, re.DOTALL)
-_REOPENS = rb".*,\s*\S"
+_REOPENS = rb'[^",]*(?:"(?:[^"\\]|\\.)*"[^",]*)*,\s*\S'  # the comma is in no string
 
 
 class Reopening(NamedTuple):
@@ -196,7 +196,7 @@ class GuardVocabulary:
 
     def reopeners(self, *, in_string: bool) -> bitmask.Mask:
         """The tokens that begin more behind a comma of JSON. in_string: first they end a string that is open."""
-        return self._matching((b"^" + _STRING_END if in_string else b"") + _REOPENS)
+        return self._matching(b"^" + (_STRING_END if in_string else b"") + _REOPENS)
 
     def reopening(self, token_id: int, *, in_string: bool) -> Reopening:
         """Of one of ``reopeners``."""

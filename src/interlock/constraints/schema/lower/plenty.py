@@ -10,6 +10,7 @@ from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.arrays import ArrayShape
 from interlock.constraints.schema.graph import Value
 from interlock.constraints.schema.guards.plan import NO_ROOM, Room
+from interlock.constraints.schema.guards.values import spelling
 from interlock.constraints.schema.lower.object_keys import Keys
 from interlock.constraints.schema.numbers.sets import NumberSet
 from interlock.constraints.schema.problems import RefusedError
@@ -18,6 +19,7 @@ from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, 
 
 _PLENTY = 40.0  # bits: as many items as that are never written
 _ENDLESS = 1 << 60
+_MAX_DOMAIN = 1_000
 _ANY_CHAR = lang.one_of(chars.ALL)
 _MAX_KEYS_IN_ANY_ORDER = 64
 
@@ -55,7 +57,8 @@ def object_places(keys: Keys, *, any_order: bool) -> ObjectPlaces | None:
     asked = {name for group in keys.groups for term in group for name in term.names()}
     if asked and not is_any:
         return None
-    named = keys.named if is_any else keys.named[-1:]  # a later key leaves out all in front of it
+    last = () if keys.others else keys.named[-1:]  # a later key leaves out all in front of it
+    named = keys.named if is_any else last
     return ObjectPlaces(
         any(_bits(cell.keys) >= _PLENTY for cell in keys.others),
         tuple((name, value) for name, value in named if name not in asked),
@@ -89,7 +92,8 @@ def rooms(places: Mapping[Value, Places], algebra: Algebra) -> dict[Value, tuple
         if places is None:
             return NO_ROOM
         if not is_plenty(places.rest):
-            return Room(items=0 if places.is_unique or places.high is not None else _ENDLESS)
+            endless = not places.is_unique and places.high is None
+            return Room(items=_ENDLESS if endless else 0, domain=_domain(places.rest, algebra))
         strings = _strings(places.rest, algebra)
         return Room(
             fresh=True,
@@ -110,6 +114,13 @@ def rooms(places: Mapping[Value, Places], algebra: Algebra) -> dict[Value, tuple
         if found == known:
             return known
         known = found
+
+
+def _domain(value: Value, algebra: Algebra) -> tuple[bytes, ...]:
+    members = algebra.finite(value, _MAX_DOMAIN) or []
+    if any(kind != "string" for kind, _ in members):
+        return ()
+    return tuple(sorted(spelling(text) for _, text in members))
 
 
 def _values(places: ObjectPlaces | None) -> list[Value]:
