@@ -15,15 +15,16 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from common import ROOT, finish
+from common import ROOT, finish, server
 from interlock.cli.client import Answer, AnswerError, ChatClient, validation_error
 from tool_requests import QUESTIONS, tool_of
 
@@ -132,6 +133,17 @@ class Served:
             return list(pool.map(lambda ask: _one(client, ask), asks))
 
 
+@contextmanager
+def served(commands: Mapping[str, list[str]], options: argparse.Namespace) -> Iterator[dict[str, Contestant]]:
+    """Servers by their names, but for those left out by ``--without``."""
+    with ExitStack() as stack:
+        yield {
+            name: Served(stack.enter_context(server(command)))
+            for name, command in commands.items()
+            if name not in options.without
+        }
+
+
 def _one(client: ChatClient, ask: Ask) -> Judged:
     answer, begin, first_s = Answer(), time.perf_counter(), 0.0
     try:
@@ -166,7 +178,7 @@ def burst(contestant: Contestant, asks: list[Ask], concurrency: int) -> dict[str
 def compare(
     name: str, contestants: Mapping[str, Contestant], precision: Mapping[str, str], options: argparse.Namespace
 ) -> None:
-    """The last contestant is the peer, the others are Interlock. precision: what each computes in. Prints a line for each
+    """The last contestant is the peer, the others are Interlock. precision: what each computes in, by name. Prints a line for each
     burst and the JSON document at the end."""
     asked = asks(options.tokens)[:: options.every]
     *ours, peer = contestants
@@ -196,7 +208,7 @@ def compare(
         f"compare_{name}",
         {
             "peer": peer,
-            "precision": dict(precision),
+            "precision": {who: precision[who] for who in contestants},
             "requests": len(asked),
             "tokens": options.tokens,
             "threads": options.threads,
@@ -226,6 +238,9 @@ def parser(doc: str) -> argparse.ArgumentParser:
         "--minutes", type=float, default=60.0, help="no burst begins later, but for the first round"
     )
     made.add_argument("--every", type=int, default=1, help="only every n-th request, for a quick look")
+    made.add_argument(
+        "--without", action="append", default=[], help="a contestant that is left out, by its name"
+    )
     made.add_argument("--threads", type=int, default=2)
     made.add_argument("--context", type=int, default=2048)
     made.add_argument("--out", type=Path, default=None, help="a file for the JSON document; see report.py")

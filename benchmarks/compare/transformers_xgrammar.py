@@ -6,9 +6,9 @@ Interlock with llama.cpp in Q8_0 of the same weights is shown too, whose speed i
 
 from __future__ import annotations
 
-from harness import Served, compare, ours, parser
+from harness import compare, ours, parser, served
 
-from common import demo_folder, server
+from common import demo_folder
 from interlock import env
 from interlock.provision.demo import demo_model
 from peers.batches import Batches
@@ -17,18 +17,15 @@ from peers.batches import Batches
 def main() -> None:
     options = parser(__doc__ or "").parse_args()
     folder = demo_folder()
-    peer = Batches(folder, threads=options.threads)
-    with (
-        server(ours(str(folder), options)) as torch_url,
-        server(ours(str(demo_model(env.cache_dir(), None)), options)) as llama_url,
-    ):
-        contestants = {
-            "interlock, torch": Served(torch_url),
-            "interlock, llama.cpp": Served(llama_url),
-            "transformers + xgrammar": peer,
-        }
-        precision = {name: "Q8_0" if "llama.cpp" in name else "float32" for name in contestants}
-        compare("transformers_xgrammar", contestants, precision, options)
+    commands = {
+        "interlock, torch": ours(str(folder), options),
+        "interlock, llama.cpp": ours(str(demo_model(env.cache_dir(), None)), options),
+    }
+    peer = "transformers + xgrammar"
+    precision = {name: "Q8_0" if "llama.cpp" in name else "float32" for name in (*commands, peer)}
+    batches = Batches(folder, threads=options.threads)
+    with served(commands, options) as contestants:
+        compare("transformers_xgrammar", {**contestants, peer: batches}, precision, options)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@ float32, llama.cpp in Q8_0 of the same weights: its tokens per second are no com
 from __future__ import annotations
 
 import importlib.util
-from contextlib import ExitStack
 from pathlib import Path
 
-from harness import Served, compare, ours, parser
+from harness import compare, ours, parser, served
 
-from common import demo_folder, server
+from common import demo_folder
 from interlock import env
 from interlock.provision.demo import demo_model
 
@@ -28,9 +27,8 @@ def main() -> None:
     peer += ["--backend", "auto"]  # vLLM's own default; guidance, which Interlock asks for, refuses more
     commands["vllm"] = [*peer, "--context", str(options.context), "--threads", str(options.threads)]
     precision = {name: "Q8_0" if "llama.cpp" in name else "float32" for name in commands}
-    with ExitStack() as stack:
-        urls = {name: stack.enter_context(server(command)) for name, command in commands.items()}
-        compare("vllm", {name: Served(url) for name, url in urls.items()}, precision, options)
+    with served(commands, options) as contestants:
+        compare("vllm", contestants, precision, options)
 
 
 if __name__ == "__main__":

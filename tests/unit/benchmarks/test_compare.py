@@ -45,6 +45,12 @@ def test_every_concurrency_is_measured_once_whatever_the_time(
     assert set(found["tokens_per_s_over_peer"]) == {"ours"}
 
 
+def test_a_contestant_that_is_left_out_is_not_started():
+    options = harness.parser("").parse_args(["--without", "ours, slow"])
+    with harness.served({"ours, slow": ["no such program"]}, options) as contestants:
+        assert contestants == {}
+
+
 @pytest.mark.parametrize(
     ("ask", "finish_reason", "calls", "text", "verdict"),
     [
