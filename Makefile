@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo    install, start the server on the embedded model, send a tool call and a schema"
 	@echo "make test    install, then lint, types, layers and all tests"
-	@echo "make test-torch  install torch too (2 GB), then the tests that need it"
+	@echo "make test-torch  install torch too (.venv: 6.5 GB), then the tests that need it"
 	@echo "make check   lint, types and layers only"
 	@echo "make test-vllm  the engine vllm against a real vLLM, in an environment of its own under \$$VLLM (3.5 GB)"
 	@echo "make dist    build the wheel and the source distribution into dist/"

@@ -3,7 +3,8 @@
     python benchmarks/compare/report.py results/*.json > tables.md
     python benchmarks/compare/report.py results/*.json --plot docs/compare.svg
 
-Verdicts are shares of all answers of all rounds, times are medians of the rounds. A ratio of speeds is given only where
+Verdicts are shares of all answers of all rounds, times are medians of the rounds. A peer may have two documents: verdicts
+of all requests, and speeds of a sample of them at several concurrencies. A ratio of speeds is given only where
 both compute in the same precision. The plot needs the extra ``plots``.
 """
 
@@ -82,19 +83,24 @@ def table(document: dict[str, Any]) -> str:
 
 
 def plot(documents: Sequence[dict[str, Any]], path: Path) -> None:
-    """For each document a line of two panels: verdicts, and tokens per second over concurrency."""
+    """For each peer a line of two panels: verdicts, of its document with the most requests, and tokens per second, of the
+    one with the most concurrencies."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "compare", "font.size": 8})
     import matplotlib.pyplot as plt
 
+    of_peers: dict[str, list[dict[str, Any]]] = {}
+    for document in documents:
+        of_peers.setdefault(document["peer"], []).append(document)
     figure, axes = plt.subplots(
-        len(documents), 2, figsize=(8, 2.3 * len(documents)), layout="constrained", squeeze=False
+        len(of_peers), 2, figsize=(8, 2.3 * len(of_peers)), layout="constrained", squeeze=False
     )
-    for (verdicts, speed), document in zip(axes, documents, strict=True):
+    for (verdicts, speed), group in zip(axes, of_peers.values(), strict=True):
+        _draw_verdicts(verdicts, list(rows(max(group, key=lambda one: one["requests"]))))
+        document = max(group, key=lambda one: len(one["by_concurrency"]))
         found = list(rows(document))
-        _draw_verdicts(verdicts, found)
         for who in document["precision"]:
             own = [row for row in found if row.who == who]
             label = f"{who} ({own[0].precision})"

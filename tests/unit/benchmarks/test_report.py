@@ -57,3 +57,17 @@ def test_the_plot_is_the_same_at_each_call(tmp_path: Path):
         plot([DOCUMENT, DOCUMENT], path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
     assert "ours, small (Q8_0)" in paths[0].read_text()
+
+
+def test_verdicts_and_speeds_of_a_peer_may_come_from_two_documents(tmp_path: Path):
+    pytest.importorskip("matplotlib", reason="plots are an extra")
+    bursts = {who: burst(20, valid=1) for who in ("thorough", "peer")}
+    precision = dict.fromkeys(bursts, "Q8_0")
+    one = {"rounds": [bursts], "tokens_per_s_over_peer": {"large": 1.0}}
+    large = {**DOCUMENT, "requests": 100, "precision": precision, "by_concurrency": {"8": one}}
+    small = {**DOCUMENT, "by_concurrency": dict.fromkeys(("1", "4"), DOCUMENT["by_concurrency"]["4"])}
+    plot([large, small], tmp_path / "plot.svg")
+    said = (tmp_path / "plot.svg").read_text()
+    assert said.count(">tokens/s<") == 1
+    assert "thorough" in said  # who is judged
+    assert "ours (float32)" in said  # a line of speeds
