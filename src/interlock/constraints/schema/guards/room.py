@@ -7,7 +7,6 @@ from bisect import bisect_left
 from interlock.constraints.bitmask import allowed_ids
 from interlock.constraints.providers.base import Row
 from interlock.constraints.schema.guards.notation import JSON
-from interlock.constraints.schema.guards.plan import Room
 from interlock.constraints.schema.guards.rivals import scope_index
 from interlock.constraints.schema.guards.scan import Frame, Mode, State
 from interlock.constraints.schema.guards.values import is_plain_string
@@ -49,20 +48,31 @@ def in_question(state: State, row: Row, vocabulary: GuardVocabulary) -> list[int
     watched = [at for at in range(start, len(frames)) if frames[at].checked]
     if not all(frames[at].room.fresh for at in watched):
         return None
-    in_string = state.mode in ("string", "key string")
-    candidates = row & vocabulary.reopeners(in_string=in_string)
+    nearest = watched[-1]
+    reopeners = vocabulary.reopeners(in_string=state.mode in ("string", "key string"))
+    is_outermost = not any(frame.checked for frame in frames[:nearest])
+    num_inside, room = len(frames) - 1 - nearest, frames[nearest].room
+    candidates = row & reopeners.in_question(num_inside, room, is_outermost=is_outermost)
     if not candidates.any():
         return []
-    nearest = watched[-1]
-    num_inside, room = len(frames) - 1 - nearest, frames[nearest].room
-    found = []
-    for token_id in allowed_ids(candidates):
-        num_closed, begun = vocabulary.reopening(token_id, in_string=in_string)
-        if num_closed < num_inside:
-            continue
-        if num_closed > num_inside or begun is None or not _is_begun_well(begun, room):
-            found.append(token_id)
-    return found
+    return [
+        token_id
+        for token_id in allowed_ids(candidates)
+        if not _passes(state, vocabulary.tokens[token_id], reopeners.passed(token_id))
+    ]
+
+
+def _passes(state: State, token: bytes, passed: tuple[bytes, ...]) -> bool:
+    """In a string of an array of any such: the open one ends, ``passed`` come behind it, and nothing is repeated by these."""
+    frame = state.frames[-1]
+    if not passed or not frame.room.text or frame.reserved or state.mode != "string":
+        return False
+    ended = state.text + token[: token.index(b'"') + 1]
+    return (
+        b"\\" not in ended
+        and len({ended, *passed}) > len(passed)
+        and not any(map(frame.seen.__contains__, passed))
+    )
 
 
 def tells(frame: Frame, text: bytes) -> bool | None:
@@ -82,13 +92,6 @@ def tells(frame: Frame, text: bytes) -> bool | None:
     if text[end:] in (b",", b',"'):
         return seen.count + 1 < len(domain)
     return True if end == len(text) else None
-
-
-def _is_begun_well(begun: bytes, room: Room) -> bool:
-    """There are very many items that begin so."""
-    if begun[:1] == b'"':
-        return room.text and begun.count(b'"') == 1 if begun[1:] else room.strings
-    return room.members and begun in (b"{", b'{"')
 
 
 def may_grow(state: State) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from interlock.constraints.schema.guards.notation import (
     Python,
     scalar_ends,
 )
+from interlock.constraints.schema.guards.reopeners import Reopeners
 from interlock.constraints.schema.guards.rivals import Respelling
 from interlock.core.tokenizer import Vocabulary
 
@@ -26,7 +27,6 @@ COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
 _END_OF_STRING = re.compile(rb'[^"\\]*(".*)', re.DOTALL)
-_CLOSER = re.compile(rb"[\]}]")
 _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
 
 
@@ -67,26 +67,6 @@ def _closes(in_string: bool) -> bytes:
     return rb'".*[\]}]' if in_string else rb"[\]}]"
 
 
-_STRING_END = rb'(?:[^"\\]|\\.)*"'
-_IN_STRING = re.compile(_STRING_END, re.DOTALL)
-_REOPENS = rb'[^",]*(?:"(?:[^"\\]|\\.)*"[^",]*)*,\s*\S'  # the comma is in no string
-
-
-class Reopening(NamedTuple):
-    """What a token does that begins something behind a comma. num_closed: the containers that it ends before. begun: what
-    it begins; ``None`` if there is more than one comma."""
-
-    num_closed: int
-    begun: bytes | None
-
-
-def _reopening(text: bytes) -> Reopening:
-    """text: outside strings at first."""
-    head, _, begun = text.rpartition(b",")
-    num_closed = len(_CLOSER.findall(head))
-    return Reopening(num_closed, None if b"," in head or b'"' in head else begun.strip())
-
-
 Ids = NDArray[np.int64]
 
 _MAX_KNOWN = 16_384
@@ -112,10 +92,14 @@ class GuardVocabulary:
         self._sorted_ids = np.array(order, dtype=np.int64)
         self.ids = dict(zip(reversed(self._texts), reversed(order), strict=True))
         self._longest = max(map(len, self._texts), default=0)
-        self._reopenings: tuple[dict[int, Reopening], ...] = ({}, {})
+        self._reopeners = tuple(
+            Reopeners(zip(order, self._texts, strict=True), vocabulary.size, in_string=in_string)
+            for in_string in (False, True)
+        )
         self._known: dict[bytes, bitmask.Mask] = {}
         self.prepare(JSON)
         self._ways_out = self._find_ways_out()
+        self._beyond: dict[bytes, Ids] = {}
         self._beginnings: dict[bytes, list[int]] = {}
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
@@ -150,6 +134,14 @@ class GuardVocabulary:
 
     def beyond(self, text: bytes) -> Ids:
         """The tokens that begin with ``text``."""
+        found = self._beyond.get(text)
+        if found is None:
+            if len(self._beyond) >= _MAX_KNOWN:
+                self._beyond.clear()
+            found = self._beyond[text] = self._find_beyond(text)
+        return found
+
+    def _find_beyond(self, text: bytes) -> Ids:
         start = bisect_left(self._texts, text)
         end = start
         if start < len(self._texts) and self._texts[start].startswith(text):
@@ -180,7 +172,6 @@ class GuardVocabulary:
         for in_string in (False, True):
             self.crossers(notation, in_string=in_string)
             self.closers(in_string=in_string)
-            self.reopeners(in_string=in_string)
 
     def respelt(self, manner: Respelling, notation: Notation) -> bitmask.Mask:
         """The tokens that may write something in another than its plainest spelling, or end what only the next byte ends."""
@@ -194,18 +185,9 @@ class GuardVocabulary:
         """The tokens that may close an array or object of JSON. in_string: behind a string that is open."""
         return self._matching(_closes(in_string))
 
-    def reopeners(self, *, in_string: bool) -> bitmask.Mask:
+    def reopeners(self, *, in_string: bool) -> Reopeners:
         """The tokens that begin more behind a comma of JSON. in_string: first they end a string that is open."""
-        return self._matching(b"^" + (_STRING_END if in_string else b"") + _REOPENS)
-
-    def reopening(self, token_id: int, *, in_string: bool) -> Reopening:
-        """Of one of ``reopeners``."""
-        known = self._reopenings[in_string]
-        if token_id not in known:
-            text = self.tokens[token_id]
-            ended = _IN_STRING.match(text) if in_string else None
-            known[token_id] = _reopening(text[ended.end() :] if ended else text)
-        return known[token_id]
+        return self._reopeners[in_string]
 
     def way_out(self, token_id: int) -> int | bytes:
         """What of a token decides where it leads from inside a string of JSON: what follows that, if it ends it."""
