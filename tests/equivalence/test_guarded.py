@@ -20,6 +20,7 @@ from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
+from interlock.constraints.schema.guards import matcher as guard_matcher
 from interlock.core.constraint import (
     ConstraintSpec,
     FreeText,
@@ -234,6 +235,38 @@ def test_a_request_without_a_way_on_ends_with_an_error_and_harms_no_other(compil
     told, _ = run(compiler, made)
     assert told["impossible"][1].startswith("matcher_failed: every continuation repeats")
     assert {end for name, (_, end) in told.items() if name != "impossible"} == {"stop"}
+
+
+class CpuClock:
+    """Stands in for ``time`` in the guard's module."""
+
+    seconds = 0.0
+
+    def thread_time(self) -> float:
+        return self.seconds
+
+
+def test_a_guard_that_takes_too_long_for_a_mask_ends_its_request_alone(
+    compiler: GrammarCompiler, expected: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = CpuClock()
+    made = requests()[:3]
+    slow = made[0].constraint
+    assert slow is not None
+    turn = vars(compiler.prepare(slow).result(30).matcher())["_turn"]
+    narrow = guard_matcher.GuardedMatcher.narrow
+
+    def narrowed(matcher: guard_matcher.GuardedMatcher, row: Any) -> None:
+        narrow(matcher, row)
+        if matcher._turn is turn:
+            clock.seconds += guard_matcher.MAX_MASK_S + 1
+
+    monkeypatch.setattr(guard_matcher, "time", clock)
+    monkeypatch.setattr(guard_matcher.GuardedMatcher, "narrow", narrowed)
+    told, _ = run(compiler, made)
+    name = made[0].request_id
+    assert told.pop(name)[1].startswith("matcher_failed: guards took 3.0 s of CPU time for one mask")
+    assert told == {other.request_id: expected[other.request_id] for other in made[1:]}
 
 
 def test_every_combination_is_within_reach(compiler: GrammarCompiler) -> None:

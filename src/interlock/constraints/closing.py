@@ -2,13 +2,19 @@
 
 As long as an ending fits into what is left of the budget, any legal token may come. The first token behind which none would fit is
 refused, and the ending known before it takes its place: it is legal, since it was verified there. What has been said decides
-alone, token by token, so that drafts, batches and preemption change nothing.
+alone, token by token, so that drafts, batches and preemption change nothing. Searches run beside the step: a sequence whose next
+token depends on one waits for it, and others go on.
 """
 
 from __future__ import annotations
 
 import copy
+import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
 
 from interlock.constraints.ending import Ending, EndingHints, EndingSearch, ends_with
 from interlock.constraints.providers.base import Matcher, MatcherError
@@ -24,23 +30,54 @@ _MOST_FAILURES = 1
 _MAX_STARTS = 256
 
 
+T = TypeVar("T")
+
+
 class Endings:
-    """The searches of one worker. Endings of whole grammars are kept by key."""
+    """The searches of one worker, on a thread of their own. Endings of whole grammars are kept by key."""
 
     def __init__(self, search: EndingSearch) -> None:
         self.search = search
         self._starts: OrderedDict[tuple[str, frozenset[int]], tuple[int, Ending | None]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "ending-search")
+
+    def beside(self, work: Callable[[], T]) -> Future[T]:
+        """``work`` on the thread of the searches, one after the other."""
+        return self._thread.submit(work)
+
+    def close(self) -> None:
+        """Begin no more searches."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def is_known(self, key: str, hints: EndingHints, most: int) -> bool:
+        """Whether ``start`` has its answer at hand."""
+        return self._known(key, hints, most) is not None
 
     def start(self, key: str, matcher: Matcher, hints: EndingHints, most: int) -> Ending | None:
         """From the start of the grammar with this key, in ``most`` tokens or more."""
-        place = key, hints.never
-        searched, ending = self._starts.get(place, (0, None))
-        if ending is None and searched < most:
-            self._starts[place] = most, self.search.find(matcher, hints, most)
+        known = self._known(key, hints, most)
+        if known is None:
+            known = most, self.search.find(matcher, hints, most)
+        with self._lock:
+            self._starts[key, hints.never] = known
+            self._starts.move_to_end((key, hints.never))
             while len(self._starts) > _MAX_STARTS:
                 self._starts.popitem(last=False)
-        self._starts.move_to_end(place)
-        return self._starts[place][1]
+        return known[1]
+
+    def _known(self, key: str, hints: EndingHints, most: int) -> tuple[int, Ending | None] | None:
+        with self._lock:
+            known = self._starts.get((key, hints.never))
+        return None if known is None or (known[1] is None and known[0] < most) else known
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlook:
+    """ending: from where the sequence stands, if that is known. following: behind one more token; ``None`` where there is none."""
+
+    ending: Ending | None
+    following: Ending | None
 
 
 class Closing:
@@ -57,6 +94,7 @@ class Closing:
         max_tokens: int,
         barriers: frozenset[int] = frozenset(),
     ) -> None:
+        self._endings = endings
         self._search = endings.search
         self._hints = hints
         self._barriers = barriers
@@ -66,6 +104,7 @@ class Closing:
         self._num_failures = 0
         self._is_off = False
         self._rest: tuple[int, ...] | None = None  # of the ending that has been begun
+        self._searching: tuple[int, Future[_Outlook]] | None = None  # for the token that is asked about
         self._judge(endings.start(key, matcher, hints, max_tokens))
 
     @property
@@ -88,6 +127,11 @@ class Closing:
         """What would close the answer where it stands."""
         return () if self._ending is None else self._ending.token_ids
 
+    @property
+    def search(self) -> Future[_Outlook] | None:
+        """What ``refuses`` waits for."""
+        return None if self._searching is None else self._searching[1]
+
     def begin(self) -> None:
         """Close the answer: after ``refuses``."""
         assert self._ending is not None
@@ -98,33 +142,29 @@ class Closing:
         self._is_off, self._ending = True, None
 
     def replayed(self, matcher: Matcher, token_id: int) -> None:
-        """``refuses`` for a token that has been said already."""
-        if self.refuses(matcher, token_id):
+        """``refuses`` for a token that has been said already. Searches here and now."""
+        if self.refuses(matcher, token_id, at_once=True):
             self.give_up()
 
-    def refuses(self, matcher: Matcher, token_id: int) -> bool:
-        """Whether ``token_id`` would leave no room for an ending, and there is one without it. To be asked once about
-        each token before ``matcher``, which is unchanged, takes it; if it is not refused it must be taken."""
+    def refuses(self, matcher: Matcher, token_id: int, *, at_once: bool = False) -> bool | None:
+        """Whether ``token_id`` would leave no room for an ending, and there is one without it. To be asked about
+        each token before ``matcher``, which is unchanged, takes it; if it is not refused it must be taken. ``None``: that
+        is not known yet; ask again, about the same token, when ``search`` is done. at_once: search here and now."""
         if self._is_off or self.has_begun:
             return False
         if token_id in self._barriers:
             self.give_up()
             return False
-        num_left = self._num_left - 1
         if self._num_to_skip > 0:
             self._num_to_skip -= 1
-            self._num_left, self._ending = num_left, None
+            self._num_left, self._ending = self._num_left - 1, None
             return False
-        following = self._behind(matcher, token_id)
-        fits = following is not None and len(following.token_ids) <= num_left
-        if not fits and (following is not None or num_left <= _MUST_KNOW):
-            if self._ending is None:
-                self._ending = self._search.find(matcher, self._hints, self._num_left)
-            if self._ending is not None and len(self._ending.token_ids) <= self._num_left:
-                return True
-        self._num_left = num_left
-        self._judge(following)
-        return False
+        outlook = self._at_hand(matcher, token_id)
+        if outlook is None and at_once:
+            outlook = self._looked_up(matcher.clone(), token_id)
+        if outlook is None:
+            outlook = self._found(matcher, token_id)
+        return None if outlook is None else self._is_refused(outlook)
 
     def took(self, token_id: int) -> None:
         """A token was taken."""
@@ -134,27 +174,73 @@ class Closing:
     def took_back(self, num_tokens: int) -> None:
         """The last tokens are gone."""
         self._num_left += num_tokens
-        self._ending, self._num_to_skip = None, 0
+        self._ending, self._num_to_skip, self._searching = None, 0, None
 
     def forked(self) -> Closing | None:
         """For a copy that looks ahead: it closes what is being closed, and decides nothing."""
         return None if self._rest is None else copy.copy(self)
 
-    def _behind(self, matcher: Matcher, token_id: int) -> Ending | None:
-        """An ending behind one more token: the rest of the one before it, that one itself, or another one."""
-        text, before = self._search.vocabulary.text(token_id), self._ending
-        if before is not None and before.text.startswith(text):
-            rest = before.text[len(text) :]
+    def _is_refused(self, outlook: _Outlook) -> bool:
+        self._ending, following = outlook.ending, outlook.following
+        fits = outlook.ending is not None and len(outlook.ending.token_ids) <= self._num_left
+        if fits and self._is_needed(following):
+            return True
+        self._num_left -= 1
+        self._judge(following)
+        return False
+
+    def _is_needed(self, following: Ending | None) -> bool:
+        """Whether an ending from where the sequence stands would rather be said than a token with ``following`` behind it."""
+        num_left = self._num_left - 1
+        return num_left <= _MUST_KNOW if following is None else len(following.token_ids) > num_left
+
+    def _at_hand(self, matcher: Matcher, token_id: int) -> _Outlook | None:
+        """What can be said without a search, as the ending goes on behind the token."""
+        text, ending = self._search.vocabulary.text(token_id), self._ending
+        if ending is not None and ending.text.startswith(text):
+            rest = ending.text[len(text) :]
             ids = self._search.spelt(rest)
             if ids is not None:
-                return Ending(ids, rest)
+                return _Outlook(ending, Ending(ids, rest))
         probe = matcher.clone()
         try:
             probe.accept(token_id)
             if probe.is_accepting:
-                return Ending((), b"")
-            if before is not None and ends_with(probe, before.token_ids):
-                return before
+                return _Outlook(ending, Ending((), b""))
+            if ending is not None and ends_with(probe, ending.token_ids):
+                return _Outlook(ending, ending)
+        except MatcherError:
+            pass  # nothing follows that token
+        finally:
+            probe.close()
+        return None
+
+    def _found(self, matcher: Matcher, token_id: int) -> _Outlook | None:
+        """``None`` while the search runs, which this begins."""
+        searching = self._searching
+        if searching is None or searching[0] != token_id:
+            probe = matcher.clone()
+            self._searching = token_id, self._endings.beside(lambda: self._looked_up(probe, token_id))
+            return None
+        if not searching[1].done():
+            return None
+        self._searching = None
+        return searching[1].result()
+
+    def _looked_up(self, matcher: Matcher, token_id: int) -> _Outlook:
+        """By searches. ``matcher``: of the sequence, a copy, which is closed."""
+        try:
+            ending, following = self._ending, self._search_behind(matcher, token_id)
+            if ending is None and self._is_needed(following):
+                ending = self._search.find(matcher, self._hints, self._num_left)
+            return _Outlook(ending, following)
+        finally:
+            matcher.close()
+
+    def _search_behind(self, matcher: Matcher, token_id: int) -> Ending | None:
+        probe = matcher.clone()
+        try:
+            probe.accept(token_id)
             return self._search.find(probe, self._hints, self._num_left)
         except MatcherError:
             return None

@@ -122,6 +122,8 @@ class GrammarCompiler:
         with self._lock:
             self._closed = True
             waiting = self._take_waiting()
+        if "endings" in vars(self):
+            self.endings.close()
         _fail(waiting, InterlockError("shutting_down", "the server is stopping"))
 
     def _enqueue(self, job: _Job) -> Future[CompiledGrammar] | InterlockError:

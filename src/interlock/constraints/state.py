@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,11 +98,16 @@ class ConstraintState:
         """The output has been brought to its end, since its budget was used up."""
         return self._closing is not None and self._closing.is_closed
 
-    def refuses(self, token_id: int) -> bool:
+    def refuses(self, token_id: int) -> bool | None:
         """Whether the budget leaves no room for ``token_id`` and an end behind it; then ``ending_ids`` are the end. To be
-        asked once before each ``accept``."""
+        asked before each ``accept``; ``None``: again, about the same token, when ``search`` is done."""
         closing = self._closing
         return closing is not None and self._ask(lambda matcher: closing.refuses(matcher, token_id))
+
+    @property
+    def search(self) -> Future[Any] | None:
+        """Runs beside the step; the sequence can say nothing before it is done. ``None`` where there is none."""
+        return None if self._closing is None else self._closing.search
 
     @property
     def ending_ids(self) -> tuple[int, ...]:

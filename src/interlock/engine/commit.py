@@ -24,7 +24,7 @@ class Progress:
     """What one step does to a sequence, token by token. failure: what ended it after those tokens.
 
     num_tokens: of all parts. num_accepted: tokens of the draft that were chosen and committed. is_tainted: logits were unusable, and what made
-    them may be in the cache.
+    them may be in the cache. is_undecided: what comes next depends on a search that runs beside the step.
     """
 
     parts: list[Committed] = field(default_factory=list)
@@ -33,6 +33,7 @@ class Progress:
     num_accepted: int = 0
     num_forced: int = 0
     is_tainted: bool = False
+    is_undecided: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -44,8 +45,11 @@ def commit_choices(
     sequence: Sequence, draft: Seq[int], choices: Seq[Choice], model_stop_ids: frozenset[int]
 ) -> Progress:
     """Commit the choices in order, each one behind a draft token only if the one before is that token. Nothing is
-    committed behind an end or a failure: what a step does is what one step for each token would have done."""
+    committed behind an end or a failure: what a step does is what one step for each token would have done. A choice that
+    cannot be decided yet stays with ``sequence``, and comes before any other."""
     progress = Progress()
+    if sequence.undecided is not None:
+        draft, choices, sequence.undecided = (), (sequence.undecided,), None
     if sequence.fault is not None:
         progress.failure, progress.is_tainted = sequence.fault, True
         return progress
@@ -57,10 +61,13 @@ def commit_choices(
             progress.failure = EngineFailure(code=choice.error, message=CATALOG[choice.error].meaning)
             progress.is_tainted = True
             break
-        if _is_closed_before(progress, sequence, choice.token_id, model_stop_ids):
-            break
         is_draft = index < len(draft) and choice.token_id == draft[index]
-        _add(progress, sequence, choice.token_id, model_stop_ids, choice.logprob, _traced(choice, is_draft))
+        trace = _traced(choice, is_draft)
+        if _is_held_up(progress, sequence, choice.token_id, model_stop_ids):
+            if progress.is_undecided:
+                sequence.undecided = msgspec.structs.replace(choice, trace=trace)
+            break
+        _add(progress, sequence, choice.token_id, model_stop_ids, choice.logprob, trace)
         if progress.is_over or not is_draft:
             break
         progress.num_accepted += 1
@@ -72,11 +79,11 @@ def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozen
     need logits (the prompt's come with the first token), and nothing that the request forbids: a pass finds out then that nothing is left."""
     constraint, request = sequence.constraint, sequence.request
     sampling = request.sampling
-    if constraint is None or request.trace:
+    if constraint is None or request.trace or sequence.undecided is not None:
         return
     if sampling.logprobs is not None or sampling.prompt_logprobs is not None:
         return
-    while not progress.is_over and progress.num_forced < MAX_FORCED_TOKENS:
+    while not (progress.is_over or progress.is_undecided) and progress.num_forced < MAX_FORCED_TOKENS:
         try:
             token_id = constraint.forced_token()
         except MatcherError as error:
@@ -84,26 +91,26 @@ def commit_forced(sequence: Sequence, progress: Progress, model_stop_ids: frozen
             return
         if token_id is None or _is_forbidden(sequence, token_id):
             return
-        if _is_closed_before(progress, sequence, token_id, model_stop_ids):
+        if _is_held_up(progress, sequence, token_id, model_stop_ids):
             continue
         _add(progress, sequence, token_id, model_stop_ids)
         progress.num_forced += 1
 
 
-def _is_closed_before(
-    progress: Progress, sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]
-) -> bool:
-    """Whether the budget of ``sequence`` makes it end in another way than by going on with ``token_id``. What the request
-    forbids closes nothing."""
+def _is_held_up(progress: Progress, sequence: Sequence, token_id: int, model_stop_ids: frozenset[int]) -> bool:
+    """Whether ``sequence`` does not go on with ``token_id`` now: its budget makes it end in another way, or that is still
+    searched. What the request forbids closes nothing."""
     constraint = sequence.constraint
     if constraint is None or _ends(sequence, token_id, model_stop_ids):
         return False
     try:
-        if not constraint.refuses(token_id):
-            return False
+        is_refused = constraint.refuses(token_id)
     except MatcherError as error:
         progress.failure = EngineFailure(code="matcher_failed", message=str(error))
         return True
+    if not is_refused:
+        progress.is_undecided = is_refused is None
+        return progress.is_undecided
     ending = constraint.ending_ids
     is_permitted = _is_permitted(sequence, ending)
     constraint.close_output(by_ending=is_permitted)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, wait
 
 from interlock import log
 from interlock.config import EngineConfig
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.providers.base import CompiledGrammar, MatcherError
-from interlock.core.constraint import LoweredConstraint
 from interlock.core.engine import EngineFailure, EngineOutput, EngineRequest, EngineStats
 from interlock.core.tokenizer import Vocabulary
 from interlock.engine.admission import check_request
@@ -24,10 +21,11 @@ from interlock.engine.execution import Block, Execution
 from interlock.engine.forced_room import within_room
 from interlock.engine.kv_cache_manager import KVCacheManager
 from interlock.engine.outbox import Outbox
+from interlock.engine.preparation import Preparation
 from interlock.engine.prompt_cache import PromptCache
 from interlock.engine.quarantine import Quarantine
 from interlock.engine.request_meter import RequestMeter
-from interlock.engine.resume import closable_constraint, resumed_constraint
+from interlock.engine.resume import resumed_constraint
 from interlock.engine.scheduler import Chunk, Scheduler
 from interlock.engine.sequence import Sequence, SequenceStatus
 from interlock.engine.step_stats import StepStats
@@ -39,12 +37,15 @@ _log = log.get(__name__)
 _MOST_RENEWALS = 2
 """Times that a sequence may use up what matchers of its grammar share; then it ends."""
 
+_MAX_WAIT_S = 0.005
+"""For a search, where there is nothing else to do; messages are looked at in between."""
+
 
 class EngineCore:
     """Everything a worker does between two messages.
 
     speculator: what guesses at tokens to come; nobody does without it.
-    wake: called, from any thread, when a sequence stops waiting for its grammar.
+    wake: called, from any thread, when there is work for ``step`` that a sequence has waited for.
     clock: monotonic seconds.
     """
 
@@ -66,11 +67,10 @@ class EngineCore:
         self._config = config
         context_tokens = runner.info.context_tokens
         self._context_tokens = min(context_tokens, config.max_kv_tokens or context_tokens)
-        self._wake = wake
         self._clock = clock
         self._speculator = speculator
         self._sequences: dict[str, Sequence] = {}
-        self._compiled: deque[tuple[Sequence, Future[CompiledGrammar]]] = deque()
+        self._preparation = Preparation(compiler, wake)
         self._outputs = Outbox(clock)
         self._next_deadline = math.inf
         self._num_arrivals = 0
@@ -88,7 +88,7 @@ class EngineCore:
     @property
     def has_work(self) -> bool:
         """``step`` would do something now."""
-        return bool(self._outputs or self._compiled) or self._scheduler.has_work
+        return bool(self._outputs or self._preparation) or self._scheduler.has_work
 
     @property
     def is_empty(self) -> bool:
@@ -118,7 +118,7 @@ class EngineCore:
         if sequence.deadline is not None:
             self._next_deadline = min(self._next_deadline, sequence.deadline)
         if request.constraint is not None:
-            self._compile(sequence, request.constraint)
+            self._preparation.begin(sequence, request.constraint)
 
     def abort(self, request_id: str) -> None:
         """End a request and free what it holds, at once. Unknown ids are ignored."""
@@ -150,7 +150,8 @@ class EngineCore:
 
     def step(self) -> list[EngineOutput]:
         """Advance every request that can: schedule, launch, fill masks, select, commit, emit."""
-        self._admit_compiled()
+        self._admit_prepared()
+        self._decide()
         self._expire()
         chunks = self._scheduler.schedule(
             only=self._quarantine.suspects(), prefill_tokens=self._execution.pace.num_tokens
@@ -160,6 +161,8 @@ class EngineCore:
             self._stats.count(chunks)
             with self._stats.timed("step_s"):
                 self._compute(chunks)
+        elif self._searching:
+            wait(filter(None, (one.search for one in self._searching)), _MAX_WAIT_S, FIRST_COMPLETED)
         return self._outputs.take()
 
     def check(self) -> None:
@@ -199,6 +202,7 @@ class EngineCore:
     def _start_afresh(self) -> None:
         self._quarantine = Quarantine()
         self._saved.clear()
+        self._searching: dict[Sequence, None] = {}
         self._scheduler = Scheduler(
             KVCacheManager(
                 self._runner,
@@ -226,16 +230,12 @@ class EngineCore:
             sequence.constraint = resumed_constraint(request, None, request.resume_ids)
         return sequence
 
-    def _compile(self, sequence: Sequence, constraint: LoweredConstraint) -> None:
-        compiling = self._compiler.prepare(constraint)
-        compiling.add_done_callback(lambda future: self._on_compiled(sequence, future))
-
     def _is_renewed(self, sequence: Sequence) -> bool:
-        """Whether a running sequence whose matcher has failed gets another one: what matchers of one grammar share was
+        """Whether a sequence whose matcher has failed gets another one: what matchers of one grammar share was
         used up, and it may not be the one that did so. The grammar is compiled beside the step, and the output replayed."""
         state, constraint = sequence.constraint, sequence.request.constraint
         spent_by = None if state is None or constraint is None else state.spent_by
-        if spent_by is None or sequence.status is not SequenceStatus.RUNNING:
+        if spent_by is None:
             return False
         if spent_by == "itself":
             sequence.num_renewals += 1
@@ -245,39 +245,25 @@ class EngineCore:
         assert constraint is not None
         state.close()
         sequence.constraint = None
-        self._scheduler.await_grammar(sequence)
-        self._compile(sequence, constraint)
+        if sequence.status is SequenceStatus.RUNNING:
+            self._scheduler.await_grammar(sequence)
+        self._preparation.begin(sequence, constraint)
         return True
 
-    def _on_compiled(self, sequence: Sequence, grammar: Future[CompiledGrammar]) -> None:
-        """Runs on a thread of the compiler, or in ``submit`` when the grammar is cached."""
-        self._compiled.append((sequence, grammar))
-        self._wake()
-
-    def _admit_compiled(self) -> None:
-        """Sequences whose grammar has arrived may run."""
-        while self._compiled:
-            sequence, grammar = self._compiled.popleft()
-            if sequence.status is SequenceStatus.FINISHED:
-                continue
-            try:
-                constraint = closable_constraint(sequence, grammar.result(), self._compiler)
-            except InterlockError as error:
-                self._fail(sequence, error.code, error.message)
-            except MatcherError as error:
-                self._fail(sequence, "matcher_failed", str(error))
-            except Exception as error:  # noqa: BLE001 - the edge of a request: its matcher harms no other
-                _log.exception("a matcher could not be made; its request ends")
-                self._fail(sequence, "matcher_failed", f"{type(error).__name__}: {error}")
+    def _admit_prepared(self) -> None:
+        """Sequences whose constraint has come may run."""
+        for sequence, made in self._preparation.ready():
+            if isinstance(made, EngineFailure):
+                self._fail(sequence, made.code, made.message)
             else:
-                sequence.constraint = constraint
+                sequence.constraint = made
                 self._begin(sequence)
 
     def _begin(self, sequence: Sequence) -> None:
         """Let a sequence whose grammar has come wait for a slot. What its output must begin with is computed with
         the prompt."""
         self._advance(sequence, Progress())
-        if sequence.status is not SequenceStatus.FINISHED:
+        if sequence.status is not SequenceStatus.FINISHED and sequence.constraint is not None:
             self._scheduler.grammar_ready(sequence)
 
     def _expire(self) -> None:
@@ -333,17 +319,31 @@ class EngineCore:
             self._scheduler.restart(sequence)
         elif block.draft:
             self._scheduler.keep_draft(sequence, progress.num_accepted, len(block.draft))
+        self._settle(sequence, progress)
+
+    def _decide(self) -> None:
+        """Commit the choices about which a search has decided."""
+        for sequence in [one for one in self._searching if not one.is_searching]:
+            del self._searching[sequence]
+            if sequence.undecided is not None and not sequence.num_pending_tokens:
+                self._settle(sequence, commit_choices(sequence, (), (), self._model_stop_ids))
+
+    def _settle(self, sequence: Sequence, progress: Progress) -> None:
+        """``progress`` is what came of choices: count it, and go on."""
         sequence.meter.num_accepted += progress.num_accepted
         if progress.num_tokens:
             sequence.meter.chose(self._clock())
         self._advance(sequence, progress)
-        if sequence.status is SequenceStatus.RUNNING and not sequence.num_pending_tokens:
+        is_waiting = sequence.num_pending_tokens or sequence.undecided is not None
+        if sequence.status is SequenceStatus.RUNNING and not is_waiting:
             self._scheduler.step_back(sequence)  # it is to be closed, by tokens that need logits
 
     def _advance(self, sequence: Sequence, progress: Progress) -> None:
         """Add what is forced behind ``progress``, and tell the request."""
         if self._config.forced_tokens:
             commit_forced(sequence, progress, self._model_stop_ids)
+        if progress.is_undecided:
+            self._searching[sequence] = None
         num_tokens = progress.num_tokens
         sequence.num_new_tokens = max(1, num_tokens)
         self._stats.num_generated_tokens += num_tokens
@@ -382,6 +382,7 @@ class EngineCore:
     def _finish(self, sequence: Sequence, committed: Committed, failure: EngineFailure | None = None) -> None:
         """Free everything ``sequence`` holds and emit its last output."""
         self._scheduler.remove(sequence)
+        self._searching.pop(sequence, None)
         del self._sequences[sequence.request_id]
         self._stats.count_end(sequence)
         if sequence.constraint is not None:

@@ -12,6 +12,9 @@ from interlock.runners.base import ModelRunner
 
 _WORTH_WAITING = 32
 """Tokens by which a prefix must grow for a sequence to wait for it."""
+MOST_MOVED = 2_048
+"""With so many tokens saved and restored in a step nothing more is: it takes as long as computing some 64, see
+``MOVED_PER_COMPUTED``."""
 
 
 class KVCacheManager:
@@ -40,6 +43,16 @@ class KVCacheManager:
         self._saved = saved if saved is not None and can_save else PromptCache()
         self._slots = [Slot(index) for index in range(self._info.num_slots)]
         self._num_allocations = 0
+        self._num_moved = 0  # tokens, in this step
+
+    def begin_step(self) -> None:
+        """What is saved and restored counts for a new step."""
+        self._num_moved = 0
+
+    @property
+    def has_moved_enough(self) -> bool:
+        """So much has been saved and restored in this step that a sequence without a slot had better wait for the next."""
+        return self._num_moved >= MOST_MOVED
 
     @property
     def num_slots(self) -> int:
@@ -107,6 +120,7 @@ class KVCacheManager:
             source.last_use = self._num_allocations
         elif self._runner.restore_state(slot.index, source.state, num_cached):
             self._saved.restored(source, num_cached)
+            self._num_moved += source.state.num_tokens
         else:
             self._saved.discard(source)
             return 0
@@ -122,6 +136,7 @@ class KVCacheManager:
             state = self._runner.save_state(slot.index)
             if state is not None:
                 self._saved.add(slot.left, state)
+                self._num_moved += state.num_tokens
 
     def clear(self, sequence: Sequence) -> None:
         """Forget what the slot of ``sequence`` holds; its tokens are computed again."""
@@ -152,10 +167,12 @@ class KVCacheManager:
         sequence.num_computed_tokens = 0
 
     def trim(self) -> None:
-        """Drop left-overs that are over the limit together with what the running sequences need."""
+        """Drop left-overs that are over the limit together with what the running sequences need. They are not saved where
+        enough has been moved in this step."""
         excess = self._num_held_tokens() + sum(len(slot.left) for slot in self._slots) - self._max_tokens
         while excess > 0 and (slot := least_valuable(self._slots, self._num_allocations)) is not None:
-            self._save(slot, 0)
+            if not self.has_moved_enough:
+                self._save(slot, 0)
             self._runner.truncate(slot.index, 0)
             excess -= len(slot.left)
             slot.left = []

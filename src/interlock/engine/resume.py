@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future
 
 from interlock.constraints.closing import Closing
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.ending import EndingHints
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
 from interlock.constraints.state import ConstraintState
-from interlock.core.engine import EngineRequest
+from interlock.core.constraint import LoweredConstraint
+from interlock.core.engine import EngineRequest, LengthClosing
 from interlock.engine.sequence import Sequence
 
 
@@ -20,24 +22,42 @@ def resumed_constraint(
     closing: Closing | None = None,
 ) -> ConstraintState:
     """The constraint of ``request`` after ``output_ids``. Raises ``MatcherError``, and then ``matcher`` is
-    closed."""
+    closed; one whose grammar others have used up meanwhile has failed, and says so."""
     state = ConstraintState(matcher, thinking=request.thinking, closing=closing)
     try:
         state.replay(output_ids)
     except MatcherError:
-        state.close()
-        raise
+        if state.spent_by != "others":
+            state.close()
+            raise
     return state
 
 
 def closable_constraint(
     sequence: Sequence, grammar: CompiledGrammar, compiler: GrammarCompiler
-) -> ConstraintState:
-    """The constraint of ``sequence`` after its output so far, closed on length where its request wants that. Raises
-    ``MatcherError``."""
-    request, matcher = sequence.request, grammar.matcher()
-    closing = _closing(request, matcher, compiler, sequence.max_output_tokens)
-    return resumed_constraint(request, matcher, sequence.output_ids, closing)
+) -> Future[ConstraintState]:
+    """The constraint of ``sequence`` after its output so far, closed on length where its request wants that. It is there at
+    once, or comes from beside the step where an ending is searched or output replayed. Raises ``MatcherError``, and the
+    future may."""
+    request, matcher, output_ids = sequence.request, grammar.matcher(), sequence.output_ids
+    max_tokens = sequence.max_output_tokens
+
+    def make() -> ConstraintState:
+        closing = _closing(request, matcher, compiler, max_tokens)
+        return resumed_constraint(request, matcher, output_ids, closing)
+
+    if output_ids or not _is_closing_known(request, compiler, max_tokens):
+        return compiler.endings.beside(make)
+    made: Future[ConstraintState] = Future()
+    made.set_result(make())
+    return made
+
+
+def _is_closing_known(request: EngineRequest, compiler: GrammarCompiler, max_tokens: int) -> bool:
+    if request.closing is None or request.constraint is None:
+        return True
+    hints = _hints(request.constraint, request.closing)
+    return compiler.endings.is_known(request.constraint.key, hints, max_tokens)
 
 
 def _closing(
@@ -46,12 +66,16 @@ def _closing(
     policy, constraint = request.closing, request.constraint
     if policy is None or constraint is None:
         return None
-    openers = frozenset(policy.openers)
     return Closing(
         compiler.endings,
         constraint.key,
         matcher,
-        EndingHints(closers=constraint.closers, literals=constraint.literals, never=openers),
+        _hints(constraint, policy),
         max_tokens=max_tokens,
-        barriers=frozenset() if policy.calls else openers,
+        barriers=frozenset() if policy.calls else frozenset(policy.openers),
     )
+
+
+def _hints(constraint: LoweredConstraint, policy: LengthClosing) -> EndingHints:
+    never = frozenset(policy.openers)
+    return EndingHints(closers=constraint.closers, literals=constraint.literals, never=never)

@@ -127,9 +127,11 @@ class Scheduler:
         prompts beside decoding sequences."""
         share = min(self._prefill_share, prefill_tokens or self._prefill_share)
         if only is None:
+            self._kv.begin_step()
             self._keep_to_limit()
             self._admit()
-        candidates = self._running if only is None else [one for one in self._running if one in only]
+        candidates = [one for one in self._running if only is None or one in only]
+        candidates = [one for one in candidates if one.num_pending_tokens and not one.is_searching]
         decodes = [sequence for sequence in candidates if sequence.is_decoding]
         prefills = [sequence for sequence in candidates if not sequence.is_decoding]
         chunks = self._schedule_decodes(decodes, reserve=share if prefills else 0)
@@ -207,7 +209,8 @@ class Scheduler:
             for sequence in sequences:
                 assert sequence.status is status, f"{sequence.request_id} is not {status.value}"
                 assert (sequence.slot is not None) == (status is SequenceStatus.RUNNING)
-                assert 0 <= sequence.num_computed_tokens < len(sequence.token_ids)
+                assert sequence.num_pending_tokens > 0 or sequence.undecided is not None
+                assert sequence.num_computed_tokens >= 0
         assert self._waiting == sorted(self._waiting, key=_order), "the queue is out of order"
 
     def _enqueue(self, sequence: Sequence) -> None:
@@ -225,7 +228,7 @@ class Scheduler:
         for sequence in self._waiting[: self._kv.num_slots]:
             if self._kv.is_prefix_coming(sequence):
                 continue
-            if not self._make_room_for(sequence):
+            if self._kv.has_moved_enough or not self._make_room_for(sequence):
                 return
             self._kv.allocate(sequence)
             self._waiting.remove(sequence)

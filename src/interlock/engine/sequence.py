@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interlock.core.engine import EngineFailure, EngineRequest, TokenLogprob
 from interlock.engine.committed import Committed
@@ -13,6 +14,7 @@ from interlock.engine.draft_rates import Rates
 from interlock.engine.penalties import PenaltyState
 from interlock.engine.request_meter import RequestMeter
 from interlock.engine.token_limits import TokenLimiter
+from interlock.sampling.base import Choice
 
 if TYPE_CHECKING:
     from interlock.constraints.state import ConstraintState
@@ -43,6 +45,7 @@ class Sequence:
     turn_ends_at: output tokens from which on it gives its slot to one that waits, while running.
     num_preemptions: times that it lost its slot.
     fault: what broke on it outside its constraint, which ends it.
+    undecided: a choice behind its last token that a search beside the step decides about.
     held: committed parts that the request has not been told yet, one token each: they may be taken back.
     num_backtracks: times that tokens were.
     num_renewals: times that it got another matcher after it had used up what its first one shared.
@@ -68,6 +71,7 @@ class Sequence:
     turn_ends_at: float = math.inf
     num_preemptions: int = 0
     fault: EngineFailure | None = None
+    undecided: Choice | None = None
     held: list[Committed] = field(default_factory=list)
     num_backtracks: int = 0
     num_renewals: int = 0
@@ -123,6 +127,17 @@ class Sequence:
         return self.num_pending_tokens <= self.num_new_tokens
 
     @property
+    def search(self) -> Future[Any] | None:
+        """Runs beside the step for it."""
+        return None if self.constraint is None else self.constraint.search
+
+    @property
+    def is_searching(self) -> bool:
+        """It says nothing before ``search`` is done."""
+        search = self.search
+        return search is not None and not search.done()
+
+    @property
     def order(self) -> tuple[int, int]:
         """Sort key of service: priority, then arrival."""
         return (-self.request.priority, self.arrival)
@@ -137,6 +152,7 @@ class Sequence:
 
     def drop(self, num_tokens: int) -> None:
         """Take back the last ``num_tokens`` output tokens, none of which has been told."""
+        self.undecided = None
         del self.token_ids[-num_tokens:]
         del self.held[-num_tokens:]
         if self.penalties is not None:

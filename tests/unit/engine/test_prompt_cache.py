@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 
 from interlock.core.sampling import SamplingParams
+from interlock.engine import kv_cache_manager
 from interlock.engine.prompt_cache import BLOCK_TOKENS, PromptCache
 from interlock.runners.base import RunnerCapabilities, SavedState
 from interlock.runners.fake import Faults
@@ -153,6 +155,39 @@ def test_any_mix_gives_the_solo_outputs(bench, seed: int):
     b.run()
     assert [b.ids(name) for name in names] == [solo.ids(name) for name in expected]
     assert b.core.stats().num_states_saved > 0
+
+
+def saved_in_each_step(b) -> list[int]:
+    saved = [b.core.stats().num_states_saved]
+    while not b.core.is_empty:
+        b.step()
+        saved.append(b.core.stats().num_states_saved)
+    return [after - before for before, after in itertools.pairwise(saved)]
+
+
+def test_many_that_come_at_once_make_one_step_save_little(bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(kv_cache_manager, "MOST_MOVED", 150)
+    b = bench(slots=4, context_tokens=512, budget=64, prompt_cache_bytes=MUCH)
+    solo = bench(slots=1, context_tokens=512, budget=64)
+    for some in (PROMPTS[:4], PROMPTS[4:8], PROMPTS[:4]):
+        names = [b.submit(prompt) for prompt in some]
+        expected = [solo.submit(prompt) for prompt in some]
+        assert max(saved_in_each_step(b)) <= 2, "a third state begins behind 150 tokens"
+        solo.run()
+        assert [b.ids(name) for name in names] == [solo.ids(name) for name in expected]
+    assert b.core.stats().num_states_saved == 8
+    assert b.core.stats().num_states_restored == 4
+
+
+def test_left_overs_that_must_go_at_once_are_not_all_saved(bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(kv_cache_manager, "MOST_MOVED", 50)
+    b = bench(slots=4, context_tokens=512, budget=64, max_kv_tokens=480, prompt_cache_bytes=MUCH)
+    for prompt in PROMPTS[:3]:
+        b.submit(prompt)
+        b.run()
+    b.submit(PROMPTS[3] + "x" * 360)
+    assert max(saved_in_each_step(b)) == 1
+    assert b.core.stats().num_states_saved < 3
 
 
 def state_of(token_ids: list[int]) -> SavedState:

@@ -18,6 +18,12 @@ from interlock.runners.base import ModelRunner, RunnerInfo
 
 _log = log.get(__name__)
 
+_NO_DRAFT_HEAD = (
+    "the method draft_head is not supported, whatever the model: no runner computes a model's own head. llama.cpp has "
+    "multi-token prediction in its C++ library alone, not in the C interface that is used here. "
+    "Use ngram, skeleton or draft_model"
+)
+
 RunnerFactory = Callable[[EngineConfig, Tokenizer], ModelRunner]
 
 
@@ -63,7 +69,7 @@ def _proposer(
         case "skeleton":
             return SkeletonProposer(tokenizer)
         case "draft_head":
-            raise InterlockError("invalid_value", f"{info.name} offers no draft head; use another method")
+            raise InterlockError("invalid_value", _NO_DRAFT_HEAD)
         case "draft_model":
             return _draft_model(speculative, config, info, tokenizer, create_runner)
 

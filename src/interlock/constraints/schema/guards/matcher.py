@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
@@ -35,6 +36,10 @@ from interlock.constraints.schema.guards.room import in_question
 from interlock.constraints.schema.guards.scan import RepetitionError
 from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
+
+MAX_MASK_S = 2.0
+"""CPU time of guards in one mask of a sequence that is generated; most take under a millisecond. Who needs more has held up its
+neighbours once, and ends."""
 
 
 class GuardedGrammar:
@@ -93,7 +98,17 @@ class GuardedMatcher:
     def fill(self, row: Row) -> None:
         self._check()
         self.inner.fill(row)
+        self.narrow_in_time(row)
+
+    def narrow_in_time(self, row: Row) -> None:
+        """``narrow`` that fails where it has taken more than ``MAX_MASK_S``."""
+        started = time.thread_time()
         self.narrow(row)
+        seconds = time.thread_time() - started
+        if seconds > MAX_MASK_S:
+            self._fail(
+                f"guards took {seconds:.1f} s of CPU time for one mask; at most {MAX_MASK_S:g} s are allowed"
+            )
 
     def narrow(self, row: Row) -> None:
         """Take from ``row``, the mask of the grammar, what would repeat something."""
@@ -204,7 +219,7 @@ class GuardedMatcher:
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
         self._check()
         plan = self.inner.plan(draft, rows)
-        self.narrow(rows[0])
+        self.narrow_in_time(rows[0])
         legal = list(self._legal(draft[: plan.num_valid]))
         num_valid = len(legal)
         if any(map(guarded_states, (self.readings, *legal))):
@@ -220,7 +235,7 @@ class GuardedMatcher:
                 if not bitmask.is_allowed(rows[num_valid], token_id):
                     break
                 probe.accept(token_id)
-                probe.narrow(rows[num_valid + 1])
+                probe.narrow_in_time(rows[num_valid + 1])
                 num_valid += 1
         probe.close()
         return num_valid
@@ -277,4 +292,4 @@ class _GuardedFiller:
         for matcher, row in guarded:
             if matcher.error is None:
                 with contextlib.suppress(MatcherError):  # the matcher holds it
-                    matcher.narrow(rows[row])
+                    matcher.narrow_in_time(rows[row])
