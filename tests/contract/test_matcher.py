@@ -228,6 +228,16 @@ def test_plan_gives_the_masks_of_the_legal_prefix_and_leaves_the_state(
             walker.accept(draft[index])
 
 
+@pytest.mark.parametrize("draft", ["abcd", "abz", "q"])
+def test_a_draft_longer_than_its_rows_is_an_error_and_changes_nothing(matcher: Matcher, draft: str) -> None:
+    start = allowed(matcher)
+    rows = bitmask.allocate(len(draft), VOCAB_SIZE)
+    with pytest.raises(ValueError, match=f"{len(draft)} tokens needs {len(draft) + 1} rows"):
+        matcher.plan(ids(draft), rows)
+    assert matcher.error is None
+    assert allowed(matcher) == start
+
+
 @pytest.mark.parametrize(
     ("accepted", "undone"),
     [

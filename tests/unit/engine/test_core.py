@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
+from interlock.constraints.providers.fake import FakeGrammar, FakeMatcher
 from interlock.core.engine import ThinkingBudget
 from interlock.core.sampling import SamplingParams
 from interlock.errors import InterlockError
+from interlock.runners.fake.runner import FakeForward
 
 IM_END, ENDOFTEXT, CLOSE_THINK = 257, 258, 260
 
@@ -272,3 +276,68 @@ def test_forced_tokens_have_log_probabilities_of_their_row(bench, logprobs_of: s
     assert bytes(one.token_id for one in found) == b"one"
     assert [one.logprob == 0 for one in found] == [is_certain] * 3
     assert [len(one.top) for one in found] == [1 if is_certain else 2] * 3
+
+
+def test_masks_are_filled_between_the_launch_of_a_pass_and_the_selection(bench, monkeypatch):
+    b = bench()
+    b.submit(answers=["xyz", "zyx"])
+    b.wait_for_grammar()
+    order: list[str] = []
+
+    def noted(owner, name: str) -> None:
+        method = getattr(owner, name)
+
+        def called(*args):
+            order.append(name)
+            return method(*args)
+
+        monkeypatch.setattr(owner, name, called)
+
+    noted(b.runner, "launch")
+    noted(FakeMatcher, "fill")
+    noted(FakeForward, "select")
+    b.run()
+    assert order == ["launch", "fill", "select"]
+
+
+class Releases:
+    """Counts how often each matcher of a request is closed; copies that look ahead do not count."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.made: list[FakeMatcher] = []
+        self.closed: list[FakeMatcher] = []
+        make, close = FakeGrammar.matcher, FakeMatcher.close
+
+        def made(grammar: FakeGrammar) -> FakeMatcher:
+            self.made.append(make(grammar))
+            return self.made[-1]
+
+        def closed(matcher: FakeMatcher) -> None:
+            self.closed.append(matcher)
+            close(matcher)
+
+        monkeypatch.setattr(FakeGrammar, "matcher", made)
+        monkeypatch.setattr(FakeMatcher, "close", closed)
+
+
+@pytest.mark.parametrize("end", ["stop", "length", "abort", "error matcher_failed", "error request_timeout"])
+def test_a_matcher_is_released_exactly_once_however_its_request_ends(bench, monkeypatch, end: str):
+    releases = Releases(monkeypatch)
+    b = bench()
+    answers: list = [list(letters) for letters in itertools.product(b"xy", repeat=6)]
+    if end == "error matcher_failed":
+        answers = [[*letters[:3], "error", 0] for letters in answers]
+    name = b.submit(answers=answers, max_tokens=3 if end == "length" else 20, deadline_s=5.0)
+    b.wait_for_grammar()
+    b.step()
+    if end == "abort":
+        b.core.abort(name)
+    if end == "error request_timeout":
+        b.now = 6.0
+    b.run()
+    assert b.finish(name) == end
+    assert len(releases.made) == 1
+    assert [one for one in releases.closed if one in releases.made] == releases.made
+    again = b.submit(answers=["abcdefgh"])
+    b.run()
+    assert b.finish(again) == "stop"

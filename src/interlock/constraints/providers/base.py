@@ -37,6 +37,14 @@ class DraftPlan:
     rows: NDArray[np.int32]
 
 
+def require_rows(draft: Sequence[int], rows: NDArray[np.int32]) -> None:
+    """Raise ``ValueError`` unless there is a row before each token of ``draft`` and one behind it."""
+    if len(rows) <= len(draft):
+        raise ValueError(
+            f"a draft of {len(draft)} tokens needs {len(draft) + 1} rows of masks, not {len(rows)}"
+        )
+
+
 class Unguarded:
     """What a matcher without guards says of them."""
 
@@ -108,7 +116,8 @@ class Matcher(Protocol):
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
         """Longest legal prefix of ``draft`` and its masks, in one traversal, into ``rows`` (at least
         ``len(draft) + 1`` rows). State is unchanged, also when it raises. A draft harms nobody: a token after
-        which the mask cannot be computed counts as illegal here; only the first mask raises ``MatcherError``."""
+        which the mask cannot be computed counts as illegal here; only the first mask raises ``MatcherError``. Raises
+        ``ValueError`` for too few rows."""
         ...
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
-from interlock.constraints.providers.base import DraftPlan, MatcherError, Row, SpentBy, Unguarded
+from interlock.constraints.providers.base import DraftPlan, MatcherError, Row, SpentBy, Unguarded, require_rows
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
@@ -148,6 +148,7 @@ class FakeMatcher(Unguarded):
         return forced
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
+        require_rows(draft, rows)
         self.fill(rows[0])
         probe = self.clone()
         num_valid = 0

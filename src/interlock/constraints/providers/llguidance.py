@@ -21,6 +21,7 @@ from interlock.constraints.providers.base import (
     Row,
     SpentBy,
     Unguarded,
+    require_rows,
 )
 from interlock.constraints.providers.llguidance_compile import compile_native
 from interlock.constraints.providers.llguidance_errors import (
@@ -244,6 +245,7 @@ class LLGuidanceMatcher(Unguarded):
         return tokens
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
+        require_rows(draft, rows)
         self.fill(rows[0])
         num_valid = self._plan_behind(draft, rows) if draft and not self._ended else 0
         return DraftPlan(num_valid=num_valid, rows=rows[: num_valid + 1])

@@ -11,7 +11,14 @@ import numpy as np
 import xgrammar
 from numpy.typing import NDArray
 
-from interlock.constraints.providers.base import DraftPlan, MatcherError, ParallelFiller, Row, Unguarded
+from interlock.constraints.providers.base import (
+    DraftPlan,
+    MatcherError,
+    ParallelFiller,
+    Row,
+    Unguarded,
+    require_rows,
+)
 from interlock.core.tokenizer import Tokenizer, Vocabulary
 from interlock.errors import InterlockError
 
@@ -136,6 +143,7 @@ class XGrammarMatcher(Unguarded):
         return self._tokenizer.encode_text(text) if text else []
 
     def plan(self, draft: Sequence[int], rows: NDArray[np.int32]) -> DraftPlan:
+        require_rows(draft, rows)
         self.fill(rows[0])
         taken = 0
         for token_id in draft:
