@@ -42,6 +42,7 @@ from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn, Value
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.core.tokenizer import Vocabulary
+from interlock.tokenization.fast_tokenizer import is_ordinary
 
 Clock = Callable[[], float]  # seconds
 
@@ -300,11 +301,18 @@ def xgrammar_peer(tokenizer: LLTokenizer, *, open_objects: bool) -> Compiler | N
 
 
 def load_tokenizer(path: Path) -> LLTokenizer:
-    if path.suffix != ".xz":
-        return LLTokenizer(str(path), slices=SLICES)
+    """The engine's loader takes every added token for a special one; those that are text are text here, as in the server."""
+    data = path.read_bytes()
+    content = json.loads(lzma.decompress(data) if path.suffix == ".xz" else data)
+    known = content["model"]["vocab"]
+    content["added_tokens"] = [
+        token
+        for token in content.get("added_tokens", ())
+        if token["special"] or token["content"] not in known or not is_ordinary(token["content"])
+    ]
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "tokenizer.json"
-        plain.write_bytes(lzma.decompress(path.read_bytes()))
+        plain.write_text(json.dumps(content), "utf-8")
         return LLTokenizer(str(plain), slices=SLICES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -60,10 +61,17 @@ def special_spellings(tokens: Sequence[bytes], special_ids: Collection[int]) -> 
     return {tokens[token_id].decode(): token_id for token_id in sorted(special_ids) if tokens[token_id]}
 
 
+_HTML_TAG = re.compile(
+    "</?(?:a|b|blockquote|body|br|caption|center|code|div|em|footer|h[1-6]|head|header|hr|html|i|iframe|img|li|ol|p|pre|s"
+    "|span|strike|strong|sub|sup|table|tbody|td|tfoot|th|thead|title|tr|tt|u|ul)>"
+)
+
+
 def is_ordinary(spelling: str) -> bool:
-    """Whether an added token that its file does not call special is text all the same: runs of white space,
-    which models write and read like any other token. Every other added token acts as a unit."""
-    return not spelling.replace(token_bytes.SPACE_MARK, " ").strip()
+    """Whether an added token that its file does not call special is text all the same: runs of white space and tags of
+    HTML, which models write and read like any other token. Every other added token acts as a unit."""
+    is_space = not spelling.replace(token_bytes.SPACE_MARK, " ").strip()
+    return is_space or _HTML_TAG.fullmatch(spelling) is not None
 
 
 def plain_tokenizer(

@@ -112,11 +112,12 @@ def _assemble(
     """Add the added tokens to ``full`` and describe the vocabulary; ``text_only`` is for plain text."""
     size = len(tokens.texts)
     turn_ends = _known_ids(metadata, size, "eos_token_id", "eot_token_id", "eom_token_id")
+    bos_ids = _known_ids(metadata, size, "bos_token_id")
     control = {*tokens.ids(_UNKNOWN, _CONTROL), *turn_ends}
     ordinary = {
         token_id: _added(tokens.texts[token_id], special=False)
         for token_id in tokens.ids(_USER_DEFINED)
-        if is_ordinary(tokens.texts[token_id]) and token_id not in control
+        if is_ordinary(tokens.texts[token_id]) and token_id not in control.union(bos_ids)
     }
     special = control.union(tokens.ids(_USER_DEFINED)).difference(ordinary)
     # Ids of padding rows have made-up names such as [PAD7]: they stay in the model, no text leads to them.
@@ -129,13 +130,12 @@ def _assemble(
     full.add_tokens([_added(tokens.texts[token_id], special=True) for token_id in sorted(special)])
     spellings = special_spellings(spelled, special)
     stops = stop_ids(spellings, turn_ends)
-    bos_ids = _known_ids(metadata, size, "bos_token_id") if adds_bos else []
     vocabulary = Vocabulary(
         tokens=tuple(spelled),
         special_ids=frozenset(special),
         control_ids=frozenset(control.union(stops)),
         stop_ids=stops,
-        bos_id=next(iter(bos_ids), None),
+        bos_id=next(iter(bos_ids), None) if adds_bos else None,
     )
     plain = plain_tokenizer(text_only, spellings, ordinary, byte_level=byte_level)
     return FastTokenizer(full, plain, vocabulary)

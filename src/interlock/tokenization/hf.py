@@ -34,14 +34,19 @@ def hf_tokenizer(
     full = _load(tokenizer_json)
     byte_level = _is_byte_level(full)
     added = full.get_added_tokens_decoder()
+    declared = _known_ids(full, turn_ends)
     ordinary = {
-        token_id: token for token_id, token in added.items() if not token.special and is_ordinary(token.content)
+        token_id: token
+        for token_id, token in added.items()
+        if not token.special
+        and is_ordinary(token.content)
+        and token_id not in declared
+        and token.content != bos_token
     }
     special = {token_id: token for token_id, token in added.items() if token_id not in ordinary}
     spelled = _spelled(full, byte_level=byte_level)
     for token_id, token in special.items():
         spelled[token_id] = token.content.encode()
-    declared = _known_ids(full, turn_ends)
     spellings = special_spellings(spelled, {*special, *declared})
     stops = stop_ids(spellings, declared)
     vocabulary = Vocabulary(

@@ -112,6 +112,17 @@ def test_user_defined_white_space_is_text(sentencepiece_metadata: dict[str, Any]
     assert tokenizer.special_tokens.keys() == {"<unk>", "<s>", "</s>", "<|im_start|>", "<think>"}
 
 
+def test_user_defined_tags_of_html_are_text(sentencepiece_metadata: dict[str, Any]) -> None:
+    tokens = list(sentencepiece_metadata["tokenizer.ggml.tokens"])
+    think = tokens.index("<think>")
+    tokens[think] = "<table>"
+    tokenizer = gguf_tokenizer(sentencepiece_metadata | {"tokenizer.ggml.tokens": tokens})
+    assert think not in tokenizer.vocabulary.special_ids
+    assert tokenizer.encode_text("<table>")[-1] == think
+    as_bos = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.bos_token_id": think}
+    assert think in gguf_tokenizer(sentencepiece_metadata | as_bos).vocabulary.special_ids
+
+
 REFUSED = [
     ({"tokenizer.ggml.model": "bert"}, "kind 'bert'"),
     ({"tokenizer.ggml.model": None}, "kind None"),

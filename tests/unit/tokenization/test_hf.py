@@ -167,6 +167,20 @@ def test_added_white_space_is_text_with_its_own_id() -> None:
     assert tokenizer.vocabulary.tokens[259] == b"  "
 
 
+def test_added_tags_of_html_are_text_unless_they_are_declared() -> None:
+    tags = [
+        added(258, "<b>", special=False),
+        added(259, "</s>", special=False),
+        added(260, "<think>", special=False),
+    ]
+    tokenizer = hf_tokenizer(byte_level_json(*tags), turn_ends=["</s>"])
+    assert tokenizer.special_tokens == {"</s>": 259, "<think>": 260}
+    assert tokenizer.encode_text("he<b>") == [256, 258]
+    assert tokenizer.vocabulary.tokens[258] == b"<b>"
+    assert not {259, 260}.intersection(tokenizer.encode_text("</s><think>"))
+    assert hf_tokenizer(byte_level_json(*tags), bos_token="<b>").vocabulary.special_ids == {258, 260}
+
+
 def test_bos_comes_from_the_post_processor_or_the_settings() -> None:
     processor = {
         "type": "TemplateProcessing",

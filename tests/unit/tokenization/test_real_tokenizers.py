@@ -77,6 +77,11 @@ def test_plain_text_is_encoded_as_the_published_tokenizer_does(real: Real) -> No
         assert real.ours.encode_text(text) == real.theirs.encode(text, add_special_tokens=False).ids, text
 
 
+def test_html_is_encoded_as_the_published_tokenizer_does(real: Real) -> None:
+    text = '<html><body class="x"><h1>A &amp; B</h1><table><tr><td>1</td></tr></table></body></html>'
+    assert real.ours.encode_text(text) == real.theirs.encode(text, add_special_tokens=False).ids
+
+
 def test_no_special_token_comes_from_its_own_spelling(real: Real) -> None:
     special_ids = real.ours.vocabulary.special_ids
     assert special_ids == set(real.ours.special_tokens.values())
