@@ -1,6 +1,6 @@
 """Requests of all kinds with random cancels, preemptions, pauses and faults, for hours if need be, on the fake runner.
 
-    python benchmarks/soak.py [--requests 10000] [--seed 0]
+    python benchmarks/soak.py [--requests 10000] [--seed 0] [--prompt-cache-bytes 200000]
 
 Every request has to end exactly once; the sequences, slots and matchers have to be free at the end; outputs of a sample have
 to equal those of solo runs; memory must not grow. The core's integrity checks run after every step.
@@ -25,7 +25,7 @@ from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.core.constraint import LoweredConstraint
-from interlock.core.engine import EngineRequest, ThinkingBudget
+from interlock.core.engine import EngineRequest, LengthClosing, ThinkingBudget
 from interlock.core.sampling import SamplingParams
 from interlock.engine.core import EngineCore
 from interlock.engine.drafting.registry import create_speculator
@@ -98,6 +98,7 @@ def request_of(rng: random.Random, name: str) -> EngineRequest:
         max_tokens=rng.randrange(1, 60),
         stop_ids=VOCABULARY.stop_ids,
         constraint=constraint,
+        closing=LengthClosing() if rng.random() < 0.5 else None,
         thinking=thinking if constraint is None and rng.random() < 0.2 else None,
         priority=rng.choice([0, 0, 0, 1]),
         deadline_s=rng.choice([None, None, 0.05]) if rng.random() < 0.1 else None,
@@ -161,11 +162,11 @@ def compare(soak: Soak, compiler: GrammarCompiler) -> int:
     return num_compared
 
 
-def run(num_requests: int, seed: int) -> dict[str, object]:
+def run(num_requests: int, seed: int, prompt_cache_bytes: int = CONFIG.prompt_cache_bytes) -> dict[str, object]:
     soak = Soak(random.Random(seed))
     cache = GrammarCache(CACHED_GRAMMARS_BYTES)
     compiler = GrammarCompiler(LLGuidanceProvider(TOKENIZER), cache)
-    core, runner = new_core(compiler, CONFIG)
+    core, runner = new_core(compiler, replace(CONFIG, prompt_cache_bytes=prompt_cache_bytes))
     process = psutil.Process()
     started = time.perf_counter()
     num_sent = num_refused = num_compared = 0
@@ -205,6 +206,8 @@ def run(num_requests: int, seed: int) -> dict[str, object]:
         "wrong": soak.num_wrong,
         "steps": stats.num_steps,
         "preempted": stats.num_preempted,
+        "states_saved": stats.num_states_saved,
+        "states_restored": stats.num_states_restored,
         "cached_tokens": stats.num_cached_tokens,
         "prompt_tokens": stats.num_prompt_tokens,
         "forced": stats.num_forced_tokens,
@@ -220,8 +223,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--prompt-cache-bytes", type=int, default=CONFIG.prompt_cache_bytes)
     arguments = parser.parse_args()
-    finish("soak", run(arguments.requests, arguments.seed))
+    finish("soak", run(arguments.requests, arguments.seed, arguments.prompt_cache_bytes))
 
 
 if __name__ == "__main__":
