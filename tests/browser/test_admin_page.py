@@ -129,6 +129,7 @@ def test_a_running_request_is_seen_and_cancelled(page: Page) -> None:
     page.locator("#tab-requests").click()
     row = page.locator("#live tbody tr")
     expect(row).to_have_count(1, timeout=WAIT_MS)
+    expect(page.locator("#engine")).to_contain_text("slots in use", timeout=WAIT_MS)
     shot(page, "requests")
     row.get_by_role("button", name="Cancel").click()
     expect(row).to_have_count(0, timeout=WAIT_MS)

@@ -1,5 +1,6 @@
 """The same tokens whatever the engine does to serve them: every way of guessing ahead, with company and alone, preempted or
-not, with and without a prefix cache and states saved in the host's memory, in chunks of any size.
+not, with and without a prefix cache and states saved in the host's memory, in chunks of any size. The document of the schema runs
+out of tokens and is closed.
 
 The default run covers each pair of choices; ``--full-product`` runs all of them.
 """
@@ -22,7 +23,7 @@ from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
-from interlock.core.engine import EngineRequest, ThinkingBudget
+from interlock.core.engine import EngineRequest, LengthClosing, ThinkingBudget
 from interlock.core.output_format import TextFormat
 from interlock.core.sampling import SamplingParams
 from interlock.core.tools import Tool, ToolChoice, ToolContext
@@ -161,9 +162,10 @@ def request(kind: str, sampling: str) -> EngineRequest:
         request_id=kind,
         prompt_ids=tuple(TOKENIZER.encode(f'All: {{"city": "abc"}} {kind}')),
         sampling=SAMPLINGS[sampling],
-        max_tokens=60,
+        max_tokens=60 if kind != "schema" else 31,
         stop_ids=VOCABULARY.stop_ids,
         constraint=CONSTRAINTS[kind],
+        closing=LengthClosing() if kind == "schema" else None,
         thinking=thinking if kind == "call after reasoning" else None,
     )
 
@@ -244,6 +246,8 @@ def test_what_is_expected_is_not_trivial(expected: dict[str, dict[str, Any]]):
         assert len(set(texts.values())) == len(KINDS)
         assert all(len(text) >= 12 for text in texts.values())
         assert "</think>" in texts["call after reasoning"]
+        assert json.loads(texts["schema"])["unit"] in ("celsius", "kelvin")
+        assert outcomes["schema"][1:] == ["length", True]
     assert expected["greedy"] != expected["seeded"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -15,11 +16,12 @@ from interlock.core.sampling import LogprobsOf
 from interlock.core.timings import RequestTimings
 from interlock.core.tokenizer import Tokenizer
 from interlock.core.tools import ToolContext
-from interlock.errors import Problem
+from interlock.errors import InterlockError, Problem
 from interlock.metrics import Metrics
 from interlock.resolve.resolve import Resolved
 
 ReasoningField = Literal["reasoning_content", "reasoning"]
+_STATS_TIMEOUT_S = 2.0
 
 
 class Generation(Protocol):
@@ -111,3 +113,10 @@ class ApiContext:
     created: int
     reasoning_field: ReasoningField = "reasoning_content"
     keep_alive_s: float = 15.0
+
+    async def known_stats(self) -> EngineStats | None:
+        """``stats``; ``None`` while the worker does not answer."""
+        try:
+            return await asyncio.wait_for(self.stats(), _STATS_TIMEOUT_S)
+        except (InterlockError, TimeoutError):
+            return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 
 from fastapi import APIRouter
@@ -13,9 +12,7 @@ from interlock import __version__
 from interlock.api.context import ApiContext
 from interlock.api.errors import json_response
 from interlock.core.engine import EnginePhase
-from interlock.errors import InterlockError
 
-STATS_TIMEOUT_S = 2.0
 _SERVING: frozenset[EnginePhase] = frozenset({"ready", "unloaded"})
 _TAKING = _SERVING | {"restarting"}
 
@@ -41,10 +38,7 @@ def router(context: ApiContext) -> APIRouter:
     @routes.get("/metrics")
     async def metrics() -> Response:
         """Prometheus text. The engine's part is left out while its worker does not answer."""
-        try:
-            stats = await asyncio.wait_for(context.stats(), STATS_TIMEOUT_S)
-        except (InterlockError, TimeoutError):
-            stats = None
+        stats = await context.known_stats()
         context.metrics.engine.values = None if stats is None else asdict(stats)
         return Response(generate_latest(context.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 

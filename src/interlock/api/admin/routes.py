@@ -38,7 +38,10 @@ def router(context: ApiContext, admin: AdminService) -> APIRouter:
 
     @routes.get("/requests")
     async def requests() -> Response:
-        return json_response({"requests": [asdict(one) for one in admin.live()]})
+        """``engine``: the counters of ``EngineStats``, all models together; null while a worker does not answer."""
+        stats = await context.known_stats()
+        engine = None if stats is None else asdict(stats)
+        return json_response({"requests": [asdict(one) for one in admin.live()], "engine": engine})
 
     @routes.post("/requests/{request_id}/cancel")
     async def cancel(request_id: str) -> Response:

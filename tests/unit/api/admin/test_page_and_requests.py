@@ -57,3 +57,15 @@ async def test_no_other_file_is_served(client: httpx.AsyncClient, name: str) -> 
 async def test_a_request_that_does_not_run_cannot_be_cancelled(client: httpx.AsyncClient) -> None:
     answer = await client.post("/admin/api/requests/nobody/cancel", headers={"x-api-key": "admin"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+
+
+async def test_with_the_requests_come_the_counters_of_the_engine(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/admin/api/requests", headers={"x-api-key": "admin"})
+    engine = answer.json()["engine"]
+    assert (engine["num_slots"], engine["num_running"], engine["prompt_cache_bytes"]) == (8, 0, 0)
+    assert {
+        "num_states_saved",
+        "num_states_restored",
+        "num_states_evicted",
+        "num_restored_tokens",
+    } <= engine.keys()

@@ -259,11 +259,18 @@ document.addEventListener("keydown", (event) => {
 async function poll() {
   if ($("requests").hidden) return;
   await guarded(async () => {
-    const { requests } = await (await api("/admin/api/requests")).json();
+    const { requests, engine } = await (await api("/admin/api/requests")).json();
+    $("engine").textContent = engine ? engineLine(engine) : "A worker does not answer.";
     $("no-live").hidden = requests.length > 0;
     $("live").tBodies[0].replaceChildren(...requests.map(liveRow));
   });
   setTimeout(poll, 1000);
+}
+
+function engineLine(engine) {
+  const kept = `${(engine.prompt_cache_bytes / 2 ** 20).toFixed(1)} MiB of saved prompts`;
+  const moved = `${engine.num_states_saved} saved, ${engine.num_states_restored} restored (${engine.num_restored_tokens} tokens), ${engine.num_states_evicted} dropped`;
+  return `${engine.num_running} of ${engine.num_slots} slots in use, ${engine.num_waiting} waiting; ${engine.num_cached_tokens} tokens of prompts were there already; ${kept}: ${moved}.`;
 }
 
 function liveRow(request) {
