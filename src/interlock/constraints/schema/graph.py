@@ -30,6 +30,7 @@ _IN_PLACE = frozenset(
         "dependencies",
     ]
 )
+_DATA = frozenset({"const", "enum"})
 _NO_MEANING = {"title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly"}
 
 
@@ -52,7 +53,7 @@ def meet_all(values: Iterable[Value]) -> Value:
     return out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # not frozen: that takes five times as long to make
 class Schema:
     """One subschema in its resource. scope: the resources entered on the way, for dynamic references; empty
     where no reference is dynamic. pointer: into the document, for reports. meant: the keywords that count."""
@@ -280,13 +281,16 @@ class Graph:
             placed = False
             for name, item in value.items():
                 if isinstance(item, str):
-                    if data or name not in _NO_MEANING:
-                        parts += (name, item)
-                        placed = placed or name[:1] == "$" or name == "id"
-                else:
-                    part = self._structure(item, data=data or name in ("const", "enum"))
+                    if not data and name in _NO_MEANING:
+                        continue
+                    parts += (name, item)
+                elif isinstance(item, (dict, list)):
+                    part = self._structure(item, data=data or name in _DATA)
                     parts += (name, part, None)
-                    placed = placed or name[:1] == "$" or name == "id" or part in self._placed
+                    placed = placed or part in self._placed
+                else:
+                    parts += (name, type(item), str(item), None)
+                placed = placed or name[:1] == "$" or name == "id"
             number = self._intern(tuple(parts))
             if not data:
                 self._structures[id(value)] = number
@@ -296,7 +300,9 @@ class Graph:
         if isinstance(value, list):
             items = [item if isinstance(item, str) else (self._structure(item, data=data),) for item in value]
             number = self._intern(("list", *items))
-            if not self._placed.isdisjoint(item[0] for item in items if not isinstance(item, str)):
+            if self._placed and not self._placed.isdisjoint(
+                item[0] for item in items if isinstance(item, tuple)
+            ):
                 self._placed.add(number)
             return number
         return self._intern((type(value), str(value)))

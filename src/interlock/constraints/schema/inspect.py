@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from interlock.constraints.schema.algebra.data import is_number
 from interlock.constraints.schema.algebra.scalars import pattern_language
@@ -61,24 +61,23 @@ def _reached(graph: Graph, schema: Schema, problems: Problems) -> Iterator[Schem
         problems.add_refused(refused)
 
 
-def _findings(schema: Schema, options: SchemaOptions, problems: Problems) -> Iterator[Finding]:
+def _findings(schema: Schema, options: SchemaOptions, problems: Problems) -> list[Finding]:
+    out: list[Finding] = []
     for name, value in schema.value.items():
         if name not in schema.meant:
-            yield Finding(f"{schema.pointer}/{escape(name)}", name, "annotation", _why_ignored(schema, name))
+            pointer = f"{schema.pointer}/{escape(name)}"
+            out.append(Finding(pointer, name, "annotation", _why_ignored(schema, name)))
             continue
-        row, pointer = BY_NAME[name], f"{schema.pointer}/{name}"
-        reason = _malformed(row, value, schema)
-        if reason is None and row.value == "pattern map":
-            reason = _bad_patterns(value, pointer)
-        if reason is None and name == "pattern":
-            reason = _bad_pattern(value, pointer)
+        row, fault, pointer = BY_NAME[name], _FAULTS[name], f"{schema.pointer}/{name}"
+        reason = None if fault is None else fault(value, schema)
         if reason is not None:
             problems.add(reason, keyword=name, pointer=pointer)
-            yield Finding(pointer, name, "refused", reason)
+            out.append(Finding(pointer, name, "refused", reason))
         elif name in _CONDITIONAL:
-            yield _finding(schema, row, value, pointer, options)
+            out.append(_finding(schema, row, value, pointer, options))
         else:
-            yield Finding(pointer, name, row.holder)
+            out.append(Finding(pointer, name, row.holder))
+    return out
 
 
 def _why_ignored(schema: Schema, name: str) -> str:
@@ -112,10 +111,11 @@ def _finding(schema: Schema, row: Keyword, value: Any, pointer: str, options: Sc
 
 
 def _bad_type(value: Any) -> str | None:
-    named = [value] if isinstance(value, str) else value
-    if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
+    if isinstance(value, str):
+        return None if value in _TYPES else f"unknown type '{value}'"
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return "'type' is a string or a list of strings"
-    unknown = [item for item in named if item not in _TYPES]
+    unknown = [item for item in value if item not in _TYPES]
     return f"unknown type '{unknown[0]}'" if unknown else None
 
 
@@ -155,26 +155,40 @@ _EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
 """Kinds of values of keywords (see ``keywords.py``): a test, and what to say where it fails."""
 
 
-def _malformed(row: Keyword, value: Any, schema: Schema) -> str | None:
-    if row.value == "type":
-        return _bad_type(value)
-    if row.value == "number or boolean":
-        return _bad_limit(value, draft4=schema.dialect == Dialect.DRAFT4)
-    expected = _EXPECTED.get(row.value)
-    return None if expected is None or expected[0](value) else expected[1]
-
-
-def _bad_pattern(value: str, pointer: str) -> str | None:
+def _bad_pattern(value: str, schema: Schema) -> str | None:
     try:
-        pattern_language(value, pointer, "pattern")
+        pattern_language(value, schema.pointer, "pattern")
     except RefusedError as refused:
         return refused.reason
     return None
 
 
-def _bad_patterns(value: dict[str, Any], pointer: str) -> str | None:
+def _bad_patterns(value: dict[str, Any], schema: Schema) -> str | None:
     for pattern in value:
-        reason = _bad_pattern(pattern, pointer)
+        reason = _bad_pattern(pattern, schema)
         if reason is not None:
             return f"'{pattern}': {reason}"
     return None
+
+
+Fault = Callable[[Any, Schema], str | None]
+"""What is wrong with the value of a keyword, ``None`` if nothing is."""
+
+
+def _fault(row: Keyword) -> Fault | None:
+    """``None``: any value will do."""
+    if row.value == "type":
+        return lambda value, _: _bad_type(value)
+    if row.value == "number or boolean":
+        return lambda value, schema: _bad_limit(value, draft4=schema.dialect == Dialect.DRAFT4)
+    if row.value not in _EXPECTED:
+        return None
+    is_good, expected = _EXPECTED[row.value]
+    if row.name == "pattern":
+        return lambda value, schema: _bad_pattern(value, schema) if is_good(value) else expected
+    if row.value == "pattern map":
+        return lambda value, schema: _bad_patterns(value, schema) if is_good(value) else expected
+    return lambda value, _: None if is_good(value) else expected
+
+
+_FAULTS: Final = {name: _fault(row) for name, row in BY_NAME.items()}

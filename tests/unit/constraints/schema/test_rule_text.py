@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema
 import pytest
@@ -47,7 +48,19 @@ def test_any_name_can_be_a_key(language, name: str) -> None:
 def test_rules_that_are_only_another_name_are_left_out(language) -> None:
     schema = {"type": "array", "items": {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}}
     rules = [line.partition(": ")[2] for line in language(schema).lark.splitlines()[1:]]
-    assert not [body for body in rules if body.startswith("j_r") and " " not in body]
+    assert not [body for body in rules if re.fullmatch(r"j_r\d+", body)]
+
+
+@pytest.mark.parametrize("schema", [
+    {"properties": {"a": {"properties": {"b": {}}}, "c": {"properties": {"b": {}}}}},
+    {"$defs": {"n": {"properties": {"a": {}, "n": {"$ref": "#/$defs/n"}}}}, "items": {"$ref": "#/$defs/n"}},
+    {"properties": {"a": {"items": {"type": "integer"}}, "c": {"items": {"type": "integer"}, "minItems": 0}}},
+])  # fmt: skip
+def test_every_rule_that_is_named_is_there_once(schema, language) -> None:
+    lines = [line for line in language(schema).lark.splitlines() if line.startswith("j_r")]
+    defined = [re.match(r"j_r\d+", line)[0] for line in lines]
+    assert len(defined) == len(set(defined))
+    assert {name for line in lines for name in re.findall(r"\bj_r\d+", line)} <= set(defined)
 
 
 def test_any_text_in_several_terminals_is_written_once(language) -> None:

@@ -42,6 +42,10 @@ class Algebra:
     def scalars(self, value: Value) -> Scalars:
         return self._scalars.of_value(value)
 
+    def has_only_scalars(self, value: Value) -> bool:
+        """True only if ``type`` leaves nothing else."""
+        return self._objects.is_other(value) and self._arrays.is_other(value)
+
     def objects(self, value: Value) -> list[ObjectShape]:
         """Shapes of the objects in ``value``, empty ones left out; impossible names are forbidden in each."""
         known = self._object_shapes.get(value)

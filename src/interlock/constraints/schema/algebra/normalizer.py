@@ -103,13 +103,13 @@ class Normalizer(ABC, Generic[Shape]):
             return []
         known = self._values.get(value)
         if known is None:
-            known = [] if self._is_other(value) else [self.top]
+            known = [] if self.is_other(value) else [self.top]
             for literal in _ordered(value) if known else ():
                 known = self.product(known, self.literal(literal))
             self._values[value] = known
         return known
 
-    def _is_other(self, value: Value) -> bool:
+    def is_other(self, value: Value) -> bool:
         """True only if ``type`` leaves nothing of this kind."""
         for literal in value:
             if literal > 0:

@@ -92,7 +92,7 @@ ALL_KEYS: Final = Keys(everything=True)
 NO_KEYS: Final = Keys()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: see ``graph.Schema``; nobody changes one
 class ObjectShape:
     """names: named keys, in declared order. layers: all other keys. choices: alternatives that are not multiplied
     out. declares: some schema lists properties. speaks: some schema says what else there may be."""
@@ -124,7 +124,9 @@ class ObjectShape:
 
     def settled(self) -> ObjectShape:
         """Names that only the presence formula and choices mention get their place in ``names``."""
-        mentioned = self.presence.names().union(*(choice.names() for choice in self.choices))
+        mentioned = self.presence.names()
+        if self.choices:
+            mentioned = mentioned.union(*(choice.names() for choice in self.choices))
         missing = sorted(mentioned.difference(dict(self.names))) if mentioned else ()
         if not missing:
             return self
@@ -302,8 +304,10 @@ class Cell:
 
 def cells(shape: ObjectShape) -> list[Cell]:
     """The other keys as disjoint cells; none is empty, none has the value ``NEVER``. Raises ``RefusedError``."""
-    named = lang.words(name for name, _ in shape.names)
-    regions = [lang.negate(named)]
+    if shape.is_closed:
+        return []
+    others = lang.negate(lang.words(name for name, _ in shape.names))
+    regions = [others]
     for pattern in _patterns(shape):
         split = []
         for region in regions:
@@ -318,7 +322,7 @@ def cells(shape: ObjectShape) -> list[Cell]:
         if value != NEVER:
             by_value.setdefault((value, declared), []).append(region)
     return [
-        Cell(lang.negate(named) if len(parts) == len(regions) else lang.alt(parts), value, declared)
+        Cell(others if len(parts) == len(regions) else lang.alt(parts), value, declared)
         for (value, declared), parts in by_value.items()
     ]
 

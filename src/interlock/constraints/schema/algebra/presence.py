@@ -8,15 +8,13 @@ can hold together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _MAX_TERMS = 256
 _MAX_TRIED = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One conjunction."""
 
     need: frozenset[str] = frozenset()
@@ -69,8 +67,7 @@ _FREE: Final = Term()
 Factor = frozenset[Term]
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(NamedTuple):
     unit: Term = _FREE
     factors: frozenset[Factor] = frozenset()
 

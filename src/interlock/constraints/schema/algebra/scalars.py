@@ -28,7 +28,7 @@ _NUMBER_KEYWORDS = frozenset({"minimum", "exclusiveMinimum", "maximum", "exclusi
 _STRING_KEYWORDS = frozenset({"minLength", "maxLength", "pattern", "format"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: see ``graph.Schema``
 class Scalars:
     """A set of scalar values. integer_only: numbers come from ``type: integer``, so none is written ``1.0``.
     approximate: strings are a part of what is meant, so that the complement is not known."""
@@ -88,10 +88,18 @@ def types(schema: Schema, options: SchemaOptions) -> frozenset[str] | None:
     named = schema.get("type")
     if named is None:
         return None
+    is_nullable = options.nullable and schema.get("nullable") is True
+    if isinstance(named, str) and not is_nullable:
+        return _one_type(named)
     out = {named} if isinstance(named, str) else set(named)
-    if options.nullable and schema.get("nullable") is True:
+    if is_nullable:
         out.add("null")
     return frozenset(out)
+
+
+@lru_cache(maxsize=128)
+def _one_type(name: str) -> frozenset[str]:
+    return frozenset({name})
 
 
 class ScalarAlgebra:
@@ -118,8 +126,12 @@ class ScalarAlgebra:
         known = self._values.get(value)
         if known is not None:
             return known
+        if len(value) == 1:
+            (literal,) = value
+            known = self._values[value] = self._literal(literal)
+            return known
         known, part = EVERYTHING, ANYTHING
-        for literal in value if len(value) < 2 else sorted(value, key=abs):
+        for literal in sorted(value, key=abs):
             part |= {literal}
             found = self._values.get(part)
             if found is None:  # other values begin with the same literals

@@ -29,7 +29,7 @@ def _fold(function: str, parts: list[str]) -> str:
     if len(parts) == 1:
         return parts[0]
     middle = len(parts) // 2
-    return f"{function}({_fold(function, parts[:middle])}, {_fold(function, parts[middle:])})"
+    return f"{function}({_fold(function, parts[:middle])},{_fold(function, parts[middle:])})"
 
 
 def set_bits(bits: Iterable[int]) -> str:

@@ -19,7 +19,7 @@ _RARE: Final = "\x7f"
 _ENDS_RARELY: Final = lang.cat(lang.ANY, lang.words([_RARE]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: see ``graph.Schema``
 class Keys:
     """The keys of one object, ready to be written.
 
@@ -66,11 +66,19 @@ class Pairs:
         key = self.writer.terminal(self.syntax.key(keys))
         if isinstance(self.syntax, JsonSyntax) and _is_all_but_patterns(keys):
             key = self.writer.rule(f"{self.writer.terminal(self.syntax.key(_ENDS_RARELY))} | {key}")
-        return f"{key} {self.symbol(value)}"
+        symbol = self.symbol(value)
+        # see ``Writer.text``: no blank between what the engine tells apart without one
+        return f"{key}{symbol}" if key[-1:] == '"' and _starts_anew(symbol[:1]) else f"{key} {symbol}"
+
+
+def _starts_anew(char: str) -> bool:
+    return char == '"' or char.isupper()
 
 
 def _is_all_but_patterns(keys: Lang) -> bool:
     """Any key that ends in the rare character, and whatever is in none of some patterns."""
+    if not isinstance(keys, And | Not):
+        return False
     operands = keys.items if isinstance(keys, And) else (keys,)
     without = [item.item for item in operands if isinstance(item, Not)]
     return (

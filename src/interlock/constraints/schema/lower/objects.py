@@ -60,13 +60,12 @@ class ObjectLowering:
         return [item for item in found if item is not None]
 
     def _keys(self, shape: ObjectShape, held: Presence) -> Keys:
-        declared = {name for name, _ in shape.names}
         settled = with_presence(shape, held).settled()
         alive = [(name, value) for name, value in settled.names
                  if name not in held.unit.forbid and self._algebra.inhabited(value)]  # fmt: skip
         others = [cell for cell in cells(settled) if self._algebra.inhabited(cell.value)]
         if shape.declares and not shape.speaks and not self._options.open_objects:
-            alive, others = self._closed(shape, held, declared, alive, others)
+            alive, others = self._closed(shape, held, alive, others)
         for cell in list(others):
             if isinstance(cell.keys, Words) and len(cell.keys.words) <= _MAX_LISTED_KEYS:
                 others.remove(cell)
@@ -74,11 +73,14 @@ class ObjectLowering:
         groups = presence.groups(held)
         if groups is None:
             raise RefusedError("too many alternatives of required keys", keyword="required", too_complex=True)
-        names = {name for name, _ in alive}
-        unit = Term(held.unit.need, held.unit.forbid & names, held.unit.low, held.unit.high)
-        possible = tuple(
-            tuple(_relevant(term, names) for term in group if term.need <= names) for group in groups
-        )
+        unit = held.unit
+        possible: tuple[tuple[Term, ...], ...] = ()
+        if groups or unit.forbid:
+            names = {name for name, _ in alive}
+            unit = _relevant(unit, names)
+            possible = tuple(
+                tuple(_relevant(term, names) for term in group if term.need <= names) for group in groups
+            )
         exists, choices = sorted(shape.exists, key=repr), sorted(shape.choices, key=lambda item: item.order)
         return Keys(tuple(alive), tuple(others), unit, possible, tuple(exists), tuple(choices))
 
@@ -86,11 +88,11 @@ class ObjectLowering:
         self,
         shape: ObjectShape,
         held: Presence,
-        declared: set[str],
         alive: list[tuple[str, Value]],
         others: list[Cell],
     ) -> tuple[list[tuple[str, Value]], list[Cell]]:
         """Without undeclared keys, unless nothing would be left."""
+        declared = {name for name, _ in shape.names}
         needed = set(held.unit.need).union(*(term.need for factor in held.factors for term in factor))
         kept = [(name, value) for name, value in alive if name in declared or name in needed]
         listed = [cell for cell in others if cell.declared]

@@ -66,7 +66,9 @@ class ValueLowering:
     def _single_terminal(self, value: Value) -> str | None:
         """Most values are one scalar: they need no rule."""
         try:
-            if self.algebra.arrays(value) or self.algebra.objects(value):
+            if not self.algebra.has_only_scalars(value) and (
+                self.algebra.arrays(value) or self.algebra.objects(value)
+            ):
                 return None
             found = self._scalars(self.algebra.scalars(value))
         except RefusedError:

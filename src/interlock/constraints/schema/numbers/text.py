@@ -105,6 +105,17 @@ def _point(value: Fraction, integers_only: bool) -> str:
 
 
 def _cell(cell: Cell, name: Name) -> str:
+    is_common = not cell.nots and (cell.step is None or cell.step == 1)
+    return _common(cell) if is_common else _written(cell, name)
+
+
+@lru_cache(maxsize=512)
+def _common(cell: Cell) -> str:
+    """Without a divisor that has a name."""
+    return _written(cell, str)
+
+
+def _written(cell: Cell, name: Name) -> str:
     if cell.step is None:
         operands = [f"/{_DECIMAL}/"]
         if not cell.nots:
