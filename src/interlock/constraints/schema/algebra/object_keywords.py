@@ -33,7 +33,7 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
 
     def meet(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
         shape = objects.both(left, right)
-        if shape is None or all(len(value) < 2 for _, value in shape.names):
+        if shape is None or max([len(value) for _, value in shape.names], default=0) < 2:
             return shape
         names = tuple([(name, self.simplified(value)) for name, value in shape.names])
         return shape if names == shape.names else replace(shape, names=names)

@@ -149,14 +149,11 @@ def both(left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
     if held is None:
         return None
     first, second = dict(left.names), dict(right.names)
-    names = []
-    for name, value in left.names:
-        other = second[name] if name in second else right.other(name)
-        names.append((name, meet(value, other)))
-    names += [(name, meet(value, left.other(name))) for name, value in right.names if name not in first]
-    for name, value in names:
-        if value == NEVER and name in held.unit.need:
-            return None
+    names = [(name, _also(value, second.get(name), right, name)) for name, value in left.names]
+    names += [(name, _also(value, None, left, name)) for name, value in right.names if name not in first]
+    need = held.unit.need
+    if need and any(value == NEVER and name in need for name, value in names):
+        return None
     return ObjectShape(
         names=tuple(names),
         layers=merged(left.layers | right.layers),
@@ -167,6 +164,12 @@ def both(left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
         declares=left.declares or right.declares,
         speaks=left.speaks or right.speaks,
     )
+
+
+def _also(value: Value, own: Value | None, shape: ObjectShape, name: str) -> Value:
+    """``value``, and what ``shape`` asks of ``name``, which is ``own`` where it names it."""
+    other = shape.other(name) if own is None else own
+    return meet(value, other) if other else value
 
 
 def shown(shape: ObjectShape, inside: ObjectShape) -> list[ObjectShape]:

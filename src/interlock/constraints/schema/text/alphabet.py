@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 
 from interlock.constraints.schema.text import chars
@@ -21,6 +22,7 @@ def narrowed(items: frozenset[Lang]) -> list[Lang]:
     return [item if item.plain and alphabet(item) == shared else restrict(item, shared) for item in items]
 
 
+@lru_cache(maxsize=8192)
 def alphabet(lang: Lang) -> Ranges:
     """Every character that occurs in a word of a plain language."""
     match lang:

@@ -21,7 +21,7 @@ from interlock.constraints.schema.text.nodes import Alt, And, Cat, Chars, Lang, 
 
 _MAX_ESCAPED_RANGES = 1000
 _MAX_ESCAPED_COUNT = 8
-_SMALL = 48  # languages whose text is worth keeping
+_SMALL = 400  # languages whose text is kept: several keys are told apart by the same patterns
 _PLAIN = frozenset(string.ascii_letters + string.digits)
 _META = set("\\^$.|?*+()[]{}/\"'&~-#")
 
@@ -80,6 +80,7 @@ def terminal(lang: Lang, spelling: Spelling) -> str:
     return _Emitter(spelling).expression(lang, opening=True, closing=True)
 
 
+@lru_cache(maxsize=4096)
 def is_spellable_with_escapes(lang: Lang) -> bool:
     """Classes of many scattered ranges have no short regex of spellings with escapes, and where more than characters
     are counted, they multiply the states of the engine."""
