@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -136,6 +137,16 @@ def test_a_batch_fills_every_row_and_a_failure_stays_in_its_row(name: str) -> No
         assert found == [{97}, set(), {101}, None, None, STOPS, {101}, set()]
     assert failed.error is not None
     assert batch.fill([]) == []
+
+
+def test_masks_of_all_steps_lie_in_one_buffer_and_rows_of_a_step_share_nothing() -> None:
+    states = [ConstraintState(matcher([1, 2])), ConstraintState(matcher([3, 4]))]
+    batch = MaskBatch(5, SIZE, threads=1)
+    first = [row for masks in batch.fill(states, [[1], [3]]) for row in masks if row is not None]
+    later = [row for masks in batch.fill(states, [[1], []]) for row in masks if row is not None]
+    assert [row.ctypes.data for row in later] == [row.ctypes.data for row in first[:3]]
+    assert len(first) == 4
+    assert not any(np.shares_memory(one, other) for one, other in itertools.combinations(first, 2))
 
 
 def test_an_error_while_filling_stays_in_its_row() -> None:
