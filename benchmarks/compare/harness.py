@@ -1,8 +1,8 @@
 """The same 100 requests to Interlock and to a peer: 50 schemas of MaskBench and 50 required calls of the BFCL.
 
 All are asked in alternating rounds, at each concurrency; servers over chat completions. Every answer is judged by
-python-jsonschema: valid, wrong (it ended by itself and is not what was asked for), cut (the token budget), refused (before
-the first token) or failed. Tokens and times are of all answers, ratios are taken within a round. The requests come again in each
+python-jsonschema: valid (whatever ended it), wrong (it ended by itself and is not what was asked for), cut (so by the token
+budget), refused (before the first token) or failed. Tokens and times are of all answers, ratios are taken within a round. The requests come again in each
 round, so what is kept between requests (grammars, the cache of prompts) counts from the second one on.
 """
 
@@ -115,11 +115,10 @@ def _body(text: str, max_tokens: int, **fields: Any) -> dict[str, Any]:
 
 def judge(ask: Ask, finish_reason: str | None, calls: list[str], text: str) -> str:
     """calls: names of what was called. text: the arguments of the call, or the answer."""
-    if finish_reason == "length":
-        return "cut"
-    if ask.tool and calls != [ask.tool]:
-        return "wrong"
-    return "wrong" if validation_error(text, ask.schema) else "valid"
+    fits = calls == [ask.tool] if ask.tool else not calls
+    if fits and not validation_error(text, ask.schema):
+        return "valid"
+    return "cut" if finish_reason == "length" else "wrong"
 
 
 class Served:

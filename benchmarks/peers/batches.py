@@ -127,7 +127,7 @@ class Batches:
         if ask.tool:
             text = text.removeprefix(_BEGIN % ask.tool).removesuffix(_END)
         reason = "length" if end is None else "stop"
-        return Judged(judge(ask, reason, [ask.tool], text), len(row[:end]), first_s)
+        return Judged(judge(ask, reason, [ask.tool] if ask.tool else [], text), len(row[:end]), first_s)
 
 
 def _tool(function: dict[str, Any]) -> Tool:

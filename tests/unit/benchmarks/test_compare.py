@@ -57,7 +57,10 @@ def test_a_contestant_that_is_left_out_is_not_started():
         (DOCUMENT, "stop", [], "3", "valid"),
         (DOCUMENT, "stop", [], '"3"', "wrong"),
         (DOCUMENT, "stop", [], "Three!", "wrong"),
-        (DOCUMENT, "length", [], "3", "cut"),
+        (DOCUMENT, "length", [], "3", "valid"),  # as one that was closed at its limit
+        (DOCUMENT, "length", [], '"3', "cut"),
+        (DOCUMENT, "stop", ["weather"], "3", "wrong"),
+        (CALL, "length", [], "", "cut"),
         (CALL, "tool_calls", ["weather"], '{"city": 1}', "valid"),
         (CALL, "tool_calls", ["weather"], "{}", "wrong"),
         (CALL, "tool_calls", ["weather", "weather"], '{"city": 1}', "wrong"),
