@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
@@ -152,14 +152,15 @@ class Interlock:
         if compiled.guards is None:
             return grammar
         turn = GuardedTurn(Value(0), (compiled.guards,))
-        return GuardedGrammar(grammar, turn, _vocabulary(self.tokenizer))
+        return GuardedGrammar(grammar, turn, guard_vocabulary(self.tokenizer))
 
     def start(self, compiled: CompiledGrammar) -> Run:
         return _Served(compiled.matcher(), bitmask.num_words(self.tokenizer.vocab_size))
 
 
 @functools.cache
-def _vocabulary(tokenizer: LLTokenizer) -> GuardVocabulary:
+def guard_vocabulary(tokenizer: LLTokenizer) -> GuardVocabulary:
+    """Of a tokenizer, built once."""
     ids = range(tokenizer.vocab_size)
     special = frozenset(number for number in ids if tokenizer.is_special_token(number))
     return GuardVocabulary(
@@ -281,6 +282,16 @@ def replay(run: Run, tokenizer: LLTokenizer, text: str, mask_us: list[float], cl
     return run.accepts_end()
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The files with schemas, in order."""
+    return sorted(path for path in folder.iterdir() if path.name.endswith((".jsonl", ".jsonl.xz")))
+
+
+def format_mode(path: Path) -> Literal["assert", "annotation"]:
+    """What formats are in a file."""
+    return "annotation" if path.name.startswith(_WITHOUT_FORMATS) else "assert"
+
+
 def cases(path: Path, sample: int) -> Iterator[dict[str, Any]]:
     opener = lzma.open if path.suffix == ".xz" else open
     with opener(path, "rt", encoding="utf-8") as lines:
@@ -332,7 +343,7 @@ def main() -> None:
 
     clock = time.perf_counter if args.clock == "wall" else time.thread_time
     tokenizer = load_tokenizer(args.tokenizer)
-    _vocabulary(tokenizer)  # a server has it before its first request
+    guard_vocabulary(tokenizer)  # a server has it before its first request
     gc.disable()
     gc.freeze()
     options = SchemaOptions(
@@ -345,15 +356,14 @@ def main() -> None:
         other = xgrammar_peer(tokenizer, open_objects=args.open_objects)
         compilers += [other] if other is not None else []
         absent = [] if other is not None else ["xgrammar"]
-    files = sorted(path for path in args.data.iterdir() if path.name.endswith((".jsonl", ".jsonl.xz")))
+    files = files_of(args.data)
     results: dict[str, Any] = {}
     for compiler in compilers:
         total, datasets = Tally(), {}
         for path in files:
             tally = Tally()
             if isinstance(compiler, Interlock):
-                formats = "annotation" if path.name.startswith(_WITHOUT_FORMATS) else "assert"
-                compiler.options = replace(options, format_mode=formats)
+                compiler.options = replace(options, format_mode=format_mode(path))
             for case in cases(path, args.sample):
                 found, wrong = measure(compiler, tokenizer, case, clock)
                 tally.add(found)

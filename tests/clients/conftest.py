@@ -19,7 +19,14 @@ import uvicorn
 
 from interlock.api.app import build_app
 from interlock.api.scripted import ScriptedAdmin, ScriptedService
-from interlock.config import EngineConfig, HttpConfig, LlamaCppConfig, ServerConfig, VllmConfig
+from interlock.config import (
+    EngineConfig,
+    HttpConfig,
+    LlamaCppConfig,
+    ServerConfig,
+    SpeculativeConfig,
+    VllmConfig,
+)
 from interlock.launch import BackgroundServer
 from interlock.metrics import Metrics
 
@@ -106,7 +113,9 @@ def demo_server(request: pytest.FixtureRequest, demo_model: Path) -> DemoServer:
         vllm = VllmConfig(urls=(request.getfixturevalue("vllm").url,), tokenizer=demo_model)
 
     @contextmanager
-    def serving(*, slots: int, context_tokens: int) -> Iterator[str]:
+    def serving(
+        *, slots: int, context_tokens: int, speculative: SpeculativeConfig | None = None
+    ) -> Iterator[str]:
         server = BackgroundServer(
             ServerConfig(
                 served_name="demo",
@@ -114,6 +123,7 @@ def demo_server(request: pytest.FixtureRequest, demo_model: Path) -> DemoServer:
                     model=demo_model,
                     slots=slots,
                     context_tokens=context_tokens,
+                    speculative=speculative,
                     llama_cpp=LlamaCppConfig(threads=1),
                 ),
                 http=HttpConfig(port=0, drain_s=1),

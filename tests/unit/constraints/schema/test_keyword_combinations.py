@@ -1,7 +1,7 @@
 """Nothing is ever ignored: every keyword beside every other one, and beside every two it can interact with, means what a
 validator says it means, so that taking it away changes what is accepted, or the schema is refused.
 
-The default run takes all pairs and a share of the triples; ``--full-oracle`` takes all.
+The default run takes all pairs and a share of the triples, and of the pairs in older dialects; ``--full-oracle`` takes all.
 """
 
 from __future__ import annotations
@@ -86,23 +86,41 @@ OLD = {
     "additionalItems",
     "dependencies",
 }  # held in every dialect, but a validator knows them up to draft 7 only
-OLD_DIALECT = "http://json-schema.org/draft-07/schema#"
+DIALECTS = {
+    "draft 4": "http://json-schema.org/draft-04/schema#",
+    "draft 6": "http://json-schema.org/draft-06/schema#",
+    "draft 7": "http://json-schema.org/draft-07/schema#",
+    "2019-09": "https://json-schema.org/draft/2019-09/schema",
+}
+OLD_DIALECT = DIALECTS["draft 7"]
+ONLY_THERE: dict[str, dict[str, dict[str, Any]]] = {
+    "draft 4": {
+        "exclusiveMinimum": {"minimum": 1, "exclusiveMinimum": True},
+        "exclusiveMaximum": {"maximum": 3, "exclusiveMaximum": True},
+        "id": {"id": "urn:here", "allOf": [{"$ref": "urn:here#/definitions/r"}], "definitions": {"r": {"not": {"enum": [1, "a"]}}}},
+    },
+    "2019-09": {"$recursiveRef": {"items": {"$recursiveRef": "#"}}},
+}  # fmt: skip
+"""What is written otherwise in a dialect, or only in it."""
+UNLIKE = {"2019-09": {"dependencies"}}
+"""Held in a dialect, although a validator of that takes it for an annotation."""
 NEW = {row.name for row in TABLE if row.since > Dialect.DRAFT7}
 
 
-def _whole(names: tuple[str, ...]) -> dict[str, Any] | None:
+def _whole(names: tuple[str, ...], dialect: str = "") -> dict[str, Any] | None:
     """The fragments in one schema, ``None`` where they say different things about one keyword or are of different
-    dialects."""
-    if OLD & set(names) and NEW & set(names):
+    dialects. dialect: an older one, in which some keywords may be annotations."""
+    if not dialect and OLD & set(names) and NEW & set(names):
         return None
-    out: dict[str, Any] = {}
+    fragments = FRAGMENTS | ONLY_THERE.get(dialect, {})
+    out: dict[str, Any] = {"$schema": DIALECTS[dialect]} if dialect else {}
     for name in names:
-        for keyword, value in FRAGMENTS[name].items():
+        for keyword, value in fragments[name].items():
             if keyword == "$defs":
                 out["$defs"] = {**out.get("$defs", {}), **value}
             elif out.setdefault(keyword, value) != value:
                 return None
-    if OLD & set(names):
+    if not dialect and OLD & set(names):
         return {"$schema": OLD_DIALECT, **out}
     return out
 
@@ -123,9 +141,9 @@ def _judged(schema: Any) -> list[bool]:
     return [validator.is_valid(document) for document in DOCUMENTS]
 
 
-def _disagreement(names: tuple[str, ...], language: Any, refusal: Any) -> str | None:
+def _disagreement(names: tuple[str, ...], language: Any, refusal: Any, dialect: str = "") -> str | None:
     """What of the documents is judged otherwise than by a validator; a refusal must name one of the keywords."""
-    schema = _whole(names)
+    schema = _whole(names, dialect)
     if schema is None:
         return None
     meant = _judged(schema)
@@ -155,6 +173,18 @@ def test_keywords_together_mean_what_a_validator_says(group, language, refusal) 
     assert [found for names in group if (found := _disagreement(names, language, refusal))] == []
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_keywords_of_older_dialects_together_mean_what_a_validator_says(
+    dialect, language, refusal, pytestconfig
+) -> None:
+    names = [name for name in FRAGMENTS | ONLY_THERE.get(dialect, {}) if name not in UNLIKE.get(dialect, ())]
+    pairs = list(itertools.combinations(names, 2))
+    own = [pair for pair in pairs if set(pair) & set(ONLY_THERE.get(dialect, {}))]
+    share = pairs if pytestconfig.getoption("--full-oracle") else [*pairs[::SHARE], *own[::3]]
+    tried = [(name,) for name in names] + share
+    assert [found for one in tried if (found := _disagreement(one, language, refusal, dialect))] == []
+
+
 @pytest.mark.parametrize("name", sorted(set(FRAGMENTS) - {"title"}))
 def test_the_documents_tell_each_keyword_from_its_absence(name) -> None:
     beside = {"unevaluatedItems": "prefixItems", "unevaluatedProperties": "properties"}.get(name)
@@ -166,3 +196,4 @@ def test_the_documents_tell_each_keyword_from_its_absence(name) -> None:
 def test_every_keyword_has_a_fragment() -> None:
     enforced = {row.name for row in TABLE if row.holder in ("grammar", "guard") or row.name.endswith("Ref")}
     assert enforced - set(FRAGMENTS) == {"nullable", "$recursiveRef"}
+    assert "$recursiveRef" in ONLY_THERE["2019-09"]

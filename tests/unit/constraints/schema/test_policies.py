@@ -58,6 +58,21 @@ def test_an_object_stays_open_where_closing_would_leave_nothing(language) -> Non
     )
 
 
+@pytest.mark.parametrize(("more", "closed", "open_"), [
+    ({"not": {"const": {"a": 1}}}, ['{"a":2}'], ['{"a":1,"x":0}']),
+    ({"not": {"enum": [{"a": 1}, {"a": 2}]}}, ['{"a":1,"x":0}'], []),  # nothing is left but undeclared keys
+    ({"oneOf": [{"const": {"a": 1}}, {"minProperties": 1}]}, ['{"a":2}'], ['{"a":1,"x":0}']),
+])  # fmt: skip
+def test_what_is_possible_with_undeclared_keys_alone_is_left_out_beside_other_values(
+    more, closed, open_, language
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"], **more}
+    found, exact = language(schema, CLOSED), language(schema, SchemaOptions(open_objects=True))
+    assert all(map(found.accepts, closed))
+    assert not any(map(found.accepts, open_))
+    assert all(map(exact.accepts, [*closed, *open_]))
+
+
 def test_required_undeclared_names_stay_possible(language) -> None:
     assert language({"type": "object", "properties": {"b": {}}, "required": ["a"]}, CLOSED).accepts(
         '{"b":1,"a":1}'

@@ -210,7 +210,8 @@ class Normalizer(ABC, Generic[Shape]):
         limit = self.options.limits.alternatives
         if len(out) > limit:
             raise RefusedError(
-                f"too complex: more than {limit} alternatives for one {self.kind}", too_complex=True
+                f"too complex: more than {limit} alternatives for one {self.kind}, as 'anyOf', 'oneOf', 'not' and 'if' multiply where they meet",
+                too_complex=True,
             )
         return out
 

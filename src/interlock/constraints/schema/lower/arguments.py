@@ -97,7 +97,7 @@ class TaggedLowering(ValueLowering):
     def _json_of(self, value: Value, kind: JsonType, scalars: Scalars) -> list[str]:
         match kind:
             case "object":
-                return [rule for shape in self.algebra.objects(value) for rule in self._objects.lower(shape)]
+                return self._objects.lower(self.algebra.objects(value))
             case "array":
                 return self._arrays.lower(self.algebra.arrays(value))
             case _:
@@ -268,7 +268,7 @@ class NestedTagLowering(ValueLowering):
         if not _no_strings(scalars):
             beside = {"object": bool(objects), "array": bool(arrays)}
             return self._text(scalars, frozenset(kind for kind, present in beside.items() if present))
-        nested = [rule for shape in objects for rule in self._objects.lower(shape)]
+        nested = self._objects.lower(objects)
         if not objects:
             nested = self._arrays.lower(arrays)
         leave = symbols(self.writer, self._leaving)

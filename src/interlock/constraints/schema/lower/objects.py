@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from interlock.constraints.schema.algebra import presence
@@ -42,10 +42,15 @@ class ObjectLowering:
         self._syntax = syntax
         self._recorder = recorder
 
-    def lower(self, shape: ObjectShape) -> list[str]:
-        """Rules whose alternatives make up an inhabited shape (see ``Algebra.objects``). Raises ``RefusedError``."""
-        found = (self._write(self._keys(shape, term)) for term in self._cases(shape, shape.presence))
-        return [rule for rule in found if rule]  # a policy may leave nothing of a case
+    def lower(self, shapes: Iterable[ObjectShape]) -> list[str]:
+        """Rules whose alternatives make up the inhabited shapes of one value (see ``Algebra.objects``). What is possible with
+        undeclared keys alone is not written where the policy for these leaves something else. Raises ``RefusedError``."""
+        cases = [self._keys(shape, term) for shape in shapes for term in self._cases(shape, shape.presence)]
+        wanted = self._written(keys for keys, is_wanted in cases if is_wanted)
+        return wanted or self._written(keys for keys, is_wanted in cases if not is_wanted)
+
+    def _written(self, cases: Iterable[Keys]) -> list[str]:
+        return [rule for rule in map(self._write, cases) if rule]  # a policy may leave nothing of a case
 
     def _cases(self, shape: ObjectShape, held: Presence) -> list[Presence]:
         """Counts and alternatives of names do not mix in one rule: then each alternative is a case."""
@@ -59,13 +64,17 @@ class ObjectLowering:
         found = [self._algebra.usable(replace(shape, presence=Presence(term))) for term in expanded]
         return [item for item in found if item is not None]
 
-    def _keys(self, shape: ObjectShape, held: Presence) -> Keys:
+    def _keys(self, shape: ObjectShape, held: Presence) -> tuple[Keys, bool]:
+        """Which keys there are, and whether that is what the policy for undeclared ones wants."""
         settled = with_presence(shape, held).settled()
         alive = [(name, value) for name, value in settled.names
                  if name not in held.unit.forbid and self._algebra.inhabited(value)]  # fmt: skip
         others = [cell for cell in cells(settled) if self._algebra.inhabited(cell.value)]
+        is_wanted = True
         if shape.declares and not shape.speaks and not self._options.open_objects:
-            alive, others = self._closed(shape, held, alive, others)
+            closed = self._closed(shape, held, alive, others)
+            is_wanted = closed is not None
+            alive, others = closed or (alive, others)
         for cell in list(others):
             if isinstance(cell.keys, Words) and len(cell.keys.words) <= _MAX_LISTED_KEYS:
                 others.remove(cell)
@@ -82,7 +91,7 @@ class ObjectLowering:
                 tuple(_relevant(term, names) for term in group if term.need <= names) for group in groups
             )
         exists, choices = sorted(shape.exists, key=repr), sorted(shape.choices, key=lambda item: item.order)
-        return Keys(tuple(alive), tuple(others), unit, possible, tuple(exists), tuple(choices))
+        return Keys(tuple(alive), tuple(others), unit, possible, tuple(exists), tuple(choices)), is_wanted
 
     def _closed(
         self,
@@ -90,8 +99,8 @@ class ObjectLowering:
         held: Presence,
         alive: list[tuple[str, Value]],
         others: list[Cell],
-    ) -> tuple[list[tuple[str, Value]], list[Cell]]:
-        """Without undeclared keys, unless nothing would be left."""
+    ) -> tuple[list[tuple[str, Value]], list[Cell]] | None:
+        """Without undeclared keys; ``None`` if nothing would be left."""
         declared = {name for name, _ in shape.names}
         needed = set(held.unit.need).union(*(term.need for factor in held.factors for term in factor))
         kept = [(name, value) for name, value in alive if name in declared or name in needed]
@@ -100,11 +109,11 @@ class ObjectLowering:
         dropped = frozenset().union(*(choice.names() for choice in shape.choices)).difference(dict(kept))
         without = presence.meet(held, presence.forbid(dropped)) if dropped else held
         if without is None or self._algebra.usable(with_presence(shape, without)) is None:
-            return alive, others
+            return None
         possible = self._algebra.countable(held, [name for name, _ in kept], listed) and all(
             self._algebra.exists(closed, rule.keys, rule.value, listed, held) for rule in shape.exists
         )
-        return (kept, listed) if possible else (alive, others)
+        return (kept, listed) if possible else None
 
     def _write(self, keys: Keys) -> str:
         counted = keys.unit.low > max(1, len(keys.unit.need)) or bool(keys.exists)

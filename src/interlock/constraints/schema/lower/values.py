@@ -49,7 +49,7 @@ class ValueLowering:
     def _outermost_object(self, value: Value) -> str:
         shapes = self.algebra.objects(value)
         self.recorder.current = value
-        return self.writer.rule(" | ".join(rule for shape in shapes for rule in self._outermost.lower(shape)))
+        return self.writer.rule(" | ".join(self._outermost.lower(shapes)))
 
     def symbol(self, value: Value) -> str:
         """The rule or terminal of ``value``, which must be inhabited."""
@@ -108,8 +108,7 @@ class ValueLowering:
 
     def _alternatives(self, value: Value) -> list[str]:
         out = self._scalars(self.algebra.scalars(value))
-        for shape in self.algebra.objects(value):
-            out += self._objects.lower(shape)
+        out += self._objects.lower(self.algebra.objects(value))
         out += self._arrays.lower(self.algebra.arrays(value), alone=not out)
         return list(dict.fromkeys(out))
 
