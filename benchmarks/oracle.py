@@ -24,7 +24,7 @@ _DIGITS = 2_000  # of exact arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """disputed: python-jsonschema takes it, jsonschema-rs does not. rounded: valid by the numbers as they are written, not by
+    """disputed: python-jsonschema and jsonschema-rs do not agree. rounded: valid by the numbers as they are written, not by
     those that a reader of 64-bit floats gets. repeated: valid, but an object has a key twice. unjudged: python-jsonschema gives up, or takes too long."""
 
     answer: Answer
@@ -56,8 +56,9 @@ class Oracle:
             with _limited(self._seconds):
                 error = best_match(self._first.iter_errors(data))
                 if error is not None:
-                    rounded = self._is_exactly_valid(text)
-                    return Opinion("rounded" if rounded else "invalid", error.message[:_MAX_SHOWN])
+                    answer: Answer = "rounded" if self._is_exactly_valid(text) else "invalid"
+                    is_alone = self._second is not None and self._second.is_valid(data)
+                    return Opinion("disputed" if is_alone else answer, error.message[:_MAX_SHOWN])
         except Exception as failure:  # noqa: BLE001 - a foreign library, on the schemas of strangers
             return Opinion("unjudged", f"{type(failure).__name__}: {failure}"[:_MAX_SHOWN])
         found = self._second_opinion(data)

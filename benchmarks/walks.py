@@ -6,7 +6,7 @@ few different tokens, so that items and keys come again; ``any`` does not like a
 engine does, 64 times at most. A walk of ``--tokens`` tokens is closed by the search for an ending that answers have that are cut off.
 python-jsonschema judges, jsonschema-rs beside it; numbers a second time by exact arithmetic.
 
-The last line is one JSON document. ``invalid`` must be empty. disputed: jsonschema-rs does not agree. rounded: valid by the digits, not
+The last line is one JSON document. ``invalid`` must be empty. disputed: the two do not agree. rounded: valid by the digits, not
 by a reader's floats. repeated: valid, but an undeclared key comes twice. unfinished: no ending was found. failed: the matcher ended
 the walk with an error. The same seed gives the same walks on every machine, except where the search for an ending runs out of time.
 
@@ -113,7 +113,7 @@ class Walker:
                 del taken[-undone:]
                 continue
             token_id = self._choose(row, manner, min(1.0, step / self._most), chooser)
-            if token_id in self._vocabulary.stop_ids:
+            if token_id in self._vocabulary.special_ids:  # nothing but the end is one here
                 return Walked(self._text(taken), num_backtracks)
             matcher.accept(token_id)
             taken.append(token_id)
