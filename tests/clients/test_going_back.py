@@ -49,7 +49,7 @@ RUNS_OUT = record(
 )  # fmt: skip
 NO_WAY = record(
     ok={"type": "boolean"},
-    rows=positions({"enum": [RED, BLUE]}, {"enum": [RED, GREEN]}, PAIR, contains={"enum": [RED, pair("green", "m")]}, minContains=3),
+    rows=positions({"enum": [RED, BLUE]}, {"enum": [RED, GREEN]}, PAIR, contains={"enum": [RED, pair("green", "m"), pair("blue", "m")]}, minContains=3),
 )  # fmt: skip
 WHOLE_PRODUCT = {
     "type": "array", "uniqueItems": True, "items": PAIR, "minItems": len(COLOURS) * len(SIZES)
