@@ -125,3 +125,12 @@ def test_where_no_way_is_left_there_is_an_error_instead_of_an_answer(guessing: s
     response = post(guessing, body(NO_WAY, 1))
     assert response.status_code == 500
     assert response.json()["error"]["code"] == "matcher_failed"
+
+
+def test_a_stream_that_has_no_way_left_tells_nothing_of_the_array_then_the_error_and_ends(
+    guessing: str,
+) -> None:
+    told = events(guessing, NO_WAY, 1)
+    assert "{" not in "".join(pieces(told))[1:]
+    assert told[-2]["error"]["code"] == "matcher_failed"
+    assert told[-1] is None
