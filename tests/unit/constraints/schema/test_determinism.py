@@ -24,7 +24,26 @@ for line in sys.stdin:
         print(hashlib.sha256(text.encode()).hexdigest())
 """
 _PAIR = {"properties": {"a": {}, "b": {"type": "string"}, "c": {"type": "integer"}}}
+
+
+def _variant(name: str, **properties: Any) -> Any:
+    return {
+        "properties": {"kind": {"enum": [name]}, **properties},
+        "required": ["kind"],
+        "additionalProperties": False,
+    }
+
+
 _TABLE: list[Any] = [
+    {  # choices between the same keys that differ in the values alone
+        "oneOf": [
+            _variant("a", d={"type": "string"}, v={"const": 1}),
+            _variant("b", d={"type": ["number", "string"]}, v={"const": 2}),
+            _variant("c", d={"maxLength": 9}, v={"type": "string"}),
+            {"properties": {"kind": {"type": "string"}, "d": {"maxLength": 5}, "v": {"minimum": 4}}},
+            {"properties": {"d": {"minLength": 5}, "v": {"minimum": 3}}},
+        ]
+    },
     {**_PAIR, "anyOf": [{"required": ["a", "b"]}, {"required": ["c"]}, {"required": ["b", "c"]}]},
     {**_PAIR, "oneOf": [{"required": ["a"]}, {"required": ["b"]}, {"required": ["c"]}]},
     {**_PAIR, "dependentRequired": {"a": ["b"], "b": ["c"], "c": ["a"]}},
@@ -75,9 +94,10 @@ def _digests(schemas: list[Any], seed: str) -> list[str]:
 
 
 def _differing(schemas: list[Any]) -> list[Any]:
-    first, second = _digests(schemas, "1"), _digests(schemas, "4")
-    assert len(first) == len(second) == 2 * len(schemas)
-    return [schemas[index // 2] for index in range(len(first)) if first[index] != second[index]]
+    found = [_digests(schemas, seed) for seed in ("1", "2", "4")]
+    assert {len(digests) for digests in found} == {2 * len(schemas)}
+    rows = enumerate(zip(*found, strict=True))
+    return [schemas[index // 2] for index, row in rows if len(set(row)) > 1]
 
 
 def test_hash_seeds_do_not_change_a_grammar() -> None:

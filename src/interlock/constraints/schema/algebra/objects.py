@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from interlock.constraints.schema.algebra import presence
 from interlock.constraints.schema.algebra.presence import FREE, Presence, Term
@@ -59,9 +59,11 @@ class Choice:
         return {name for name, _ in self.pairs}.union(*(term.need | term.forbid for term in self.terms))
 
     @property
-    def order(self) -> tuple[int, list[str]]:
-        """Sorts choices, narrow ones first."""
-        return len(self.pairs) + len(self.terms), sorted(self.names())
+    def order(self) -> tuple[Any, ...]:
+        """Sorts choices, narrow ones first, the same way in every process."""
+        pairs = sorted((name, sorted(value)) for name, value in self.pairs)
+        terms = sorted(term.order for term in self.terms)
+        return len(pairs) + len(terms), sorted(self.names()), pairs, terms
 
     def ways(self) -> Iterator[ObjectShape]:
         """Each of them as a shape, in the same order in every process."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.arrays import ArrayShape
@@ -98,7 +99,7 @@ class ArrayLowering:
 
     def _record(self, shape: ArrayShape, *, unique: bool) -> None:
         """Tell the guard of an array."""
-        places = array_places(shape, self._algebra)
+        places = partial(array_places, shape, self._algebra)
         if not unique:
             self._recorder.array(shape, unique=False, places=places)
             return

@@ -74,15 +74,17 @@ class GuardRecorder:
         shape: ArrayShape,
         *,
         unique: bool,
-        places: ArrayPlaces | None = None,
+        places: Callable[[], ArrayPlaces | None] = lambda: None,
         slots: Slots = (),
         inexact: bool = False,
     ) -> None:
-        """inexact: items may run out in ways that ``slots`` does not tell."""
+        """places: asked only where there is a guard. inexact: items may run out in ways that ``slots`` does not tell."""
         self._is_needed = self._is_needed or unique
-        self._records.append(
-            (self.current, lambda draft: draft.add_array(shape, slots, places, unique=unique, inexact=inexact))
-        )
+
+        def record(draft: _Draft) -> None:
+            draft.add_array(shape, slots, places(), unique=unique, inexact=inexact)
+
+        self._records.append((self.current, record))
 
     def object(self, keys: Keys, *, distinct: bool, any_order: bool) -> None:
         self._is_needed = self._is_needed or distinct
