@@ -32,8 +32,9 @@ from llguidance import LLTokenizer
 from common import finish
 from interlock.constraints import bitmask
 from interlock.constraints.closers import closers
-from interlock.constraints.declared import declared_literals
-from interlock.constraints.ending import EndingHints, EndingSearch
+from interlock.constraints.declared import declared_literals, required_keys
+from interlock.constraints.ending import EndingSearch
+from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
 from interlock.constraints.schema import SchemaOptions
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
@@ -223,7 +224,7 @@ class Run:
         found.walked += 1
         oracle = Oracle(schema, assert_formats=self._interlock.options.format_mode == "assert")
         root = JsonValue(json.dumps(schema))
-        hints = EndingHints(closers(root), declared_literals(root))
+        hints = EndingHints(closers(root), declared_literals(root), required_keys(root))
         for name, manner in MANNERS.items():
             chooser = random.Random(f"{self._seed}/{file}/{case['id']}/{name}")
             where = {"file": file, "id": str(case["id"]), "manner": name}

@@ -16,7 +16,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from interlock.constraints.ending import Ending, EndingHints, EndingSearch, ends_with
+from interlock.constraints.ending import Ending, EndingSearch, ends_with
+from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.providers.base import Matcher, MatcherError
 
 _NEAR = 64

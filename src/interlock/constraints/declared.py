@@ -19,6 +19,18 @@ def declared_literals(root: Node) -> tuple[str, ...]:
     return distinct_texts(root, _of_node, _MAX_LITERALS)
 
 
+def required_keys(root: Node) -> tuple[str, ...]:
+    """Names that some object must have, in order, no duplicates, bounded in number and length."""
+    return distinct_texts(root, _required, _MAX_LITERALS)
+
+
+def _required(node: Node) -> Iterator[str]:
+    if isinstance(node, JsonValue):
+        for part in _parts(json.loads(node.schema)):
+            names = part.get("required")
+            yield from (name for name in (names if isinstance(names, list) else ()) if isinstance(name, str))
+
+
 def _of_node(node: Node) -> Iterator[str]:
     match node:
         case JsonValue(schema=schema):
@@ -29,15 +41,21 @@ def _of_node(node: Node) -> Iterator[str]:
 
 def _of_schema(schema: Any) -> Iterator[str]:
     """An object's keys come together, before those of what is below it."""
+    for part in _parts(schema):
+        if isinstance(properties := part.get("properties"), dict):
+            yield from properties
+        yield from _constants(part)
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """All schemas in it, outer ones first."""
     pending = [schema]
     while pending:
         part = pending.pop()
         if isinstance(part, list):
             pending.extend(reversed(part))
         elif isinstance(part, dict):
-            if isinstance(properties := part.get("properties"), dict):
-                yield from properties
-            yield from _constants(part)
+            yield part
             pending.extend(reversed([_below(keyword, value) for keyword, value in part.items()]))
 
 

@@ -8,15 +8,19 @@ search is ended for its time.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.providers.base import Matcher, MatcherError
 from interlock.constraints.schema.guards.marks import is_text
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
@@ -38,6 +42,8 @@ _ASCII = 128
 _RUNS = b" .-_=*"
 _FREE_ENDS = b"\"'`\n<]})>"
 _MAX_FILLERS = 48
+_MAX_KEYS = 4
+_MAX_KNOWN = 4_096
 _KEY_END = re.compile(rb"[^:=>,}\]]{0,4}[:=>]")
 
 
@@ -48,16 +54,6 @@ class Ending:
 
     token_ids: tuple[int, ...]
     text: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class EndingHints:
-    """What is known of a grammar. closers: texts that may end free text. literals: declared keys, in their order.
-    never: special tokens that an ending must not hold."""
-
-    closers: tuple[str, ...] = ()
-    literals: tuple[str, ...] = ()
-    never: frozenset[int] = frozenset()
 
 
 class EndingSearch:
@@ -100,6 +96,11 @@ class EndingSearch:
             found.append(ids[step[at]])
             at += len(step[at])
         return tuple(found)
+
+    @lru_cache(_MAX_KNOWN)  # noqa: B019 - a search lives as long as its vocabulary
+    def key(self, name: str) -> tuple[int, ...] | None:
+        """The rest of a key of JSON whose quote is written, and the colon."""
+        return self.spelt(json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass")[1:] + b":")
 
     def _verified(self, matcher: Matcher, taken: Sequence[int]) -> Ending | None:
         text = b"".join(map(self.vocabulary.text, taken))
@@ -163,6 +164,7 @@ class _Walk:
         self._taken: list[int] = []
         self._forks: list[_Fork] = []
         self._seen: set[int] = set()
+        self._keys: Counter[tuple[int, ...]] = Counter()
         self._last_mask: int | None = None
         self._most = most
         self._num_looks = 0
@@ -201,11 +203,12 @@ class _Walk:
         self._seen.add(mask)
         steps = self._allowed(self._vocabulary.step_ids)
         if len(steps) >= _FREE:
-            is_stuck = mask == self._last_mask
-            ways = ([] if is_stuck else self._out_of_free_text(mask)) or self._filling(steps)
+            out = [] if mask == self._last_mask else self._out_of_free_text(mask)
+            ways = out or self._filling(steps)
+            self._last_mask = None if out else mask
         else:
             ways = self._through(steps, mask)
-        self._last_mask = mask
+            self._last_mask = mask
         if not ways:
             raise _DeadEndError
         first, *rest = ways
@@ -260,6 +263,7 @@ class _Walk:
 
     def _out_of_free_text(self, mask: int) -> list[list[int]]:
         """The ways that lead out of it."""
+        found = self._required_keys(mask)
         specials = [[one] for one in self._specials()]
         texts = [spelt for text in self._hints.closers if (spelt := self._search.spelt(text.encode()))]
         ends = [
@@ -267,11 +271,20 @@ class _Walk:
             for byte in _FREE_ENDS
             if bytes((byte,)) in self._vocabulary.ids
         ]
-        found = []
         for way in (*ends[:2], *specials, *map(list, texts), *ends[2:]):
             if self._leads_out(way, mask):
                 found.append(way)
                 break
+        return found
+
+    def _required_keys(self, mask: int) -> list[list[int]]:
+        """Where it is a key of JSON: only a declared order keeps others from coming without end. Those least that were
+        taken most."""
+        keys = [spelt for text in self._hints.required if (spelt := self._search.key(text))]
+        legal = [way for way in keys if self._probe.validate(way) == len(way)]
+        legal = sorted(legal, key=self._keys.__getitem__)[:_MAX_KEYS]
+        found = [list(way) for way in legal if self._leads_out(list(way), mask)]
+        self._keys.update(map(tuple, found[:1]))
         return found
 
     def _leads_out(self, way: list[int], mask: int) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from interlock.constraints import schema
 from interlock.constraints.closers import closers
-from interlock.constraints.declared import declared_literals
+from interlock.constraints.declared import declared_literals, required_keys
 from interlock.constraints.lark.quoted import quoted
 from interlock.constraints.lark.syntax import LarkError
 from interlock.constraints.literals import escape_regex, prefix_free, quote, regex_literal
@@ -156,6 +156,7 @@ class _Lowering:
             key=key,
             notes=tuple(dict.fromkeys(self._notes)),
             literals=declared_literals(self._spec.root),
+            required=required_keys(self._spec.root),
             closers=closers(self._spec.root),
             guards=guards,
             unenforced=tuple(self._unenforced),

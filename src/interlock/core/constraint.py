@@ -182,7 +182,8 @@ class LoweredConstraint:
     grammar: for provider ``llguidance`` a Lark grammar, or JSON text of its own grammar list.
     key: cache key; equal keys mean equal grammars.
     notes: what the report says that a caller should see (annotations ignored, ...).
-    literals: keys and string constants that the spec declares, for guesses at what comes next.
+    literals: keys and string constants that the spec declares, for guesses at what comes next. required: keys that some
+    object must have.
     closers: texts that may end free text, for closing an answer early.
     guards: JSON text of what must be checked beside the grammar while generating (``GuardedTurn``), part of ``key``.
     unenforced: keywords of relaxed schemas that the grammar leaves out.
@@ -193,6 +194,7 @@ class LoweredConstraint:
     key: str
     notes: tuple[str, ...] = ()
     literals: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     closers: tuple[str, ...] = ()
     guards: str = ""
     unenforced: tuple[Problem, ...] = ()

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 
 from interlock.constraints.closing import Closing
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.ending import EndingHints
+from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError
 from interlock.constraints.state import ConstraintState
 from interlock.core.constraint import LoweredConstraint
@@ -78,4 +78,4 @@ def _closing(
 
 def _hints(constraint: LoweredConstraint, policy: LengthClosing) -> EndingHints:
     never = frozenset(policy.openers)
-    return EndingHints(closers=constraint.closers, literals=constraint.literals, never=never)
+    return EndingHints(constraint.closers, constraint.literals, constraint.required, never)

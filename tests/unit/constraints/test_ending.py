@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.closers import closers
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.ending import Ending, EndingHints, ends_with
+from interlock.constraints.ending import Ending, ends_with
+from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import Matcher
 from interlock.constraints.providers.fake import FakeProvider
@@ -81,7 +83,15 @@ TREE = value(
         },
     }
 )
+OPEN = replace(
+    one(where=json.loads(one(x=STRING, y={"type": "integer"}).schema), who=STRING),
+    open_objects=True,
+    property_order="any",
+)
 PLACES: list[tuple[Node, str, int]] = [
+    (OPEN, "", 60),
+    (OPEN, '{"else": [1], "who": "me", "', 50),
+    (OPEN, '{"where": {"y": 1, "wh', 60),
     (PERSON, "", 60),
     (PERSON, '{"name": "J', 50),
     (PERSON, '{"name": "J\\', 50),
@@ -127,7 +137,7 @@ class Searching:
 
     def ending(self, root: Node, said: str, never: frozenset[int] = frozenset()) -> Ending | None:
         matcher, lowered = self.at(root, said)
-        hints = EndingHints(closers=lowered.closers, literals=lowered.literals, never=never)
+        hints = EndingHints(lowered.closers, lowered.literals, lowered.required, never)
         found = self.search.find(matcher, hints)
         assert found is None or ends_with(matcher, found.token_ids)
         return found

@@ -14,7 +14,7 @@ import pytest
 from interlock.config import EngineConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
-from interlock.constraints.ending import EndingHints
+from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.core.constraint import (
@@ -102,7 +102,7 @@ def told(compiler: GrammarCompiler, requests: list[EngineRequest], context: int 
 
 
 def shortest(compiler: GrammarCompiler, constraint: LoweredConstraint) -> int:
-    hints = EndingHints(closers=constraint.closers, literals=constraint.literals)
+    hints = EndingHints(constraint.closers, constraint.literals, constraint.required)
     matcher = compiler.prepare(constraint).result(30).matcher()
     found = compiler.endings.search.find(matcher, hints)
     assert found is not None
