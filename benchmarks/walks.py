@@ -116,7 +116,10 @@ class Walker:
             token_id = self._choose(row, manner, min(1.0, step / self._most), chooser)
             if token_id in self._vocabulary.special_ids:  # nothing but the end is one here
                 return Walked(self._text(taken), num_backtracks)
-            matcher.accept(token_id)
+            try:
+                matcher.accept(token_id)
+            except MatcherError as error:  # a limit of the engine, met with a token that it had allowed
+                return Walked(None, num_backtracks, why=f"{error} after {self._text(taken)[-200:]!r}")
             taken.append(token_id)
         if is_closable:
             return self._closed(matcher, taken, num_backtracks, hints)
