@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from jsonschema.exceptions import best_match
 
 from interlock.constraints import bitmask
 from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.constraints.engine_trial import refusal
+from interlock.constraints.explain import Place, explain
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
+from interlock.constraints.sample import Sampler
 from interlock.constraints.schema import load_documents
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn
@@ -24,14 +24,22 @@ from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 from interlock.constraints.validator import validator
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint
 from interlock.core.tokenizer import Tokenizer
+from interlock.errors import InterlockError
 
-_MAX_SAMPLE = 4_000  # bytes of one walk
-_WALKS = 30
-_CLOSERS = b'"]}'
-_READABLE = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789")
 _MAX_SHOWN = 200  # characters of a document in a reason
 _INTEGERS = ": integers are written without fraction"
-_SHOWN = 8  # bytes named in a reason
+_SHOWN = 8  # names of bytes in a reason
+_STRUCTURE = b',:}]"'
+_FREE = 64  # so many bytes may follow: it is free text
+_RANGES = (b"09", b"az", b"AZ")
+_POLICIES: dict[str, dict[str, Any]] = {
+    "its keys are not in the order of the schema (property_order 'any' would do)": {"property_order": "any"},
+    "it has undeclared keys (open_objects would do)": {"open_objects": True},
+    "it has undeclared keys, or keys in another order (open_objects with property_order 'any' would do)": {
+        "open_objects": True,
+        "property_order": "any",
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +64,8 @@ class SchemaCheck:
         tokenizer: Tokenizer,
         documents: Mapping[str, str] = NO_DOCUMENTS,
     ) -> None:
-        self._value = value
-        self._validator = validator(json.loads(value.schema), documents)
+        self._value, self._provider, self._tokenizer, self._documents = value, provider, tokenizer, documents
+        self._validator = validator(json.loads(value.schema), documents, assert_formats=True)
         vocabulary = tokenizer.vocabulary
         self._ids = {text[0]: number for number, text in enumerate(vocabulary.tokens) if len(text) == 1}
         self._bytes = {number: byte for byte, number in self._ids.items()}
@@ -69,14 +77,17 @@ class SchemaCheck:
 
     def verdict(self, text: str) -> Verdict:
         """Whether the document ``text`` is generated; white space between its tokens does not count."""
+        constants: list[str] = []
         try:
-            data = json.loads(text)
-        except ValueError as error:
+            data = json.loads(text, parse_constant=constants.append)
+        except (ValueError, RecursionError) as error:
             return Verdict(False, getattr(error, "pos", 0), f"not JSON: {error}")
         stop = self._stop(list(respaced(text, self._value)))
         if stop is None:
             return Verdict(True)
         position, expected = stop
+        if constants:
+            return Verdict(False, position, f"not JSON: {constants[0]} is no value")
         spellings = {self._write(_integral(data)): _INTEGERS, self._write(data): ""}
         for written, rule in reversed(spellings.items()):
             if self._stop(list(enumerate(written))) is None:
@@ -84,14 +95,20 @@ class SchemaCheck:
                 return Verdict(True, None, f"{shown} (it differs from character {position} on{rule})")
         return Verdict(False, position, self._reason(text, data, position, expected))
 
+    def generates(self, text: str) -> bool:
+        """Whether the JSON text is generated as it is, but for white space between its tokens."""
+        return self._stop(list(respaced(text, self._value))) is None
+
     def sample(self, seed: int = 0) -> str | None:
-        """A valid document from a random walk that tends to the end; ``None`` if none was found."""
-        chooser = random.Random(seed)  # noqa: S311  no secret
-        for _ in range(_WALKS):
-            text = self._walk(chooser)
-            if text is not None and self._error(json.loads(text)) is None:
-                return text
-        return None
+        """A valid document; ``None`` if none was found within bounds."""
+        sampler = Sampler(self._value, self._grammar, GuardVocabulary(self._provider.vocabulary), self._ids)
+        return sampler.sample(seed, self._is_valid)
+
+    def _is_valid(self, text: str) -> bool:
+        try:
+            return bool(self._validator.is_valid(json.loads(text)))
+        except Exception:  # noqa: BLE001 - a foreign library, on the schemas of strangers
+            return True  # it cannot tell; the grammar can
 
     def _write(self, data: Any) -> str:
         separators = (self._value.item_separator, self._value.key_separator)
@@ -120,51 +137,49 @@ class SchemaCheck:
         return set(np.flatnonzero(np.unpackbits(self._row.view(np.uint8), bitorder="little")).tolist())
 
     def _named(self, allowed: set[int]) -> str:
-        found = sorted(self._bytes[number] for number in allowed if number in self._bytes)
-        shown = [chr(byte) if 0x20 < byte < 0x7F else f"\\x{byte:02x}" for byte in found if byte != 0x20]
-        names = [*shown[:_SHOWN], *(["…"] if len(shown) > _SHOWN else [])]
-        names += ["a space"] if 0x20 in found else []
-        return " ".join([*names, *(["the end"] if allowed.intersection(self._stop_ids) else [])]) or "nothing"
+        found = {self._bytes[number] for number in allowed if number in self._bytes}
+        names = [*_named_bytes(found), *(["the end"] if allowed.intersection(self._stop_ids) else [])]
+        return " ".join(names) or "nothing"
 
     def _reason(self, text: str, data: Any, position: int, expected: str) -> str:
         here = repr(text[position]) if position < len(text.rstrip()) else "the end"
-        said = self._error(data) or (
-            "valid by the schema, but outside what is generated: the order of keys, undeclared keys, or a spelling"
+        place = Place(text, position)
+        said = explain(self._validator, data, place) or self._policy(text)
+        where = f"at '{place.pointer}'" if place.pointer else "at the root"
+        return f"{where} expected {expected}, not {here}; {said}"
+
+    def _policy(self, text: str) -> str:
+        """Why a document that is valid, as far as one can see, is not generated."""
+        for told, changes in _POLICIES.items():
+            value = replace(self._value, **changes)
+            if value != self._value and self._is_generated(text, value):
+                return f"valid by the schema, but {told}"
+        return (
+            "valid by the schema, but a value or a key is written in another way than those that are generated"
         )
-        return f"at '{pointer_of(text[:position])}' expected {expected}, not {here}; {said}"
 
-    def _error(self, data: Any) -> str | None:
+    def _is_generated(self, text: str, value: JsonValue) -> bool:
         try:
-            error = best_match(self._validator.iter_errors(data))
-        except Exception as failure:  # noqa: BLE001 - a foreign library, on the schemas of strangers
-            return f"the validator cannot tell: {failure}"[:300]
-        return None if error is None else f"{error.message[:300]}"
-
-    def _walk(self, chooser: random.Random) -> str | None:
-        matcher, out = self._grammar.matcher(), bytearray()
-        try:
-            while len(out) < _MAX_SAMPLE:
-                allowed = self._allowed(matcher)
-                if allowed.intersection(self._stop_ids):
-                    return out.decode()
-                found = sorted(self._bytes[number] for number in allowed if number in self._bytes)
-                if not found:
-                    return None
-                out.append(_choose(found, chooser))
-                matcher.accept(self._ids[out[-1]])
-        except MatcherError:
-            return None
-        finally:
-            matcher.close()
-        return None
+            return SchemaCheck(value, self._provider, self._tokenizer, self._documents).generates(text)
+        except InterlockError:
+            return False
 
 
-def _choose(found: list[int], chooser: random.Random) -> int:
-    closers = [byte for byte in found if byte in _CLOSERS]
-    readable = [byte for byte in found if byte in _READABLE]
-    if closers and (not readable or chooser.random() < 0.3):
-        return chooser.choice(closers)
-    return chooser.choice(readable or [byte for byte in found if 0x20 <= byte < 0x7F] or found)
+def _named_bytes(found: set[int]) -> list[str]:
+    """What closes first, then ranges of digits and letters, then the rest, so many as are shown."""
+    left, names = set(found), []
+    for byte in _STRUCTURE if len(found) < _FREE else _STRUCTURE[-1:]:
+        if byte in left:
+            names.append(repr(chr(byte)))
+            left.remove(byte)
+    for low, high in _RANGES:
+        run = [byte for byte in range(low, high + 1) if byte in left]
+        if len(run) > 2 and run[-1] - run[0] == len(run) - 1:
+            names.append(f"{chr(run[0])}-{chr(run[-1])}")
+            left.difference_update(run)
+    names += [repr(chr(byte)) if 0x20 < byte < 0x7F else f"\\x{byte:02x}" for byte in sorted(left - {0x20})]
+    shown = [*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])]
+    return [*shown, *(["a space"] if 0x20 in left else [])]
 
 
 def guarded(provider: Provider, lowered: LoweredConstraint) -> CompiledGrammar:
@@ -188,32 +203,6 @@ def respaced(text: str, value: JsonValue) -> Iterator[tuple[int, str]]:
             in_string = char == '"'
             for written in separators.get(char, char):
                 yield offset, written
-
-
-def pointer_of(prefix: str) -> str:
-    """JSON Pointer of the value in which a JSON text, cut after ``prefix``, goes on."""
-    steps: list[str | int] = []
-    string, in_string, escaped, last = "", False, False, ""
-    for char in prefix:
-        if in_string:
-            string += char
-            in_string = escaped or char != '"'
-            escaped = char == "\\" and not escaped
-            last = last if in_string else json.loads(string)
-        elif char == '"':
-            string, in_string = char, True
-        elif char in "{[":
-            steps.append("" if char == "{" else 0)
-        elif char in "}]":
-            steps.pop()
-        elif char == ":":
-            steps[-1] = last
-        elif char == ",":
-            step = steps[-1]
-            steps[-1] = step + 1 if isinstance(step, int) else ""
-    if steps and steps[-1] == "":
-        steps.pop()  # between two keys: the object itself
-    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def _integral(data: Any) -> Any:

@@ -72,14 +72,17 @@ def schema_report(
 
 
 def _rows(compiled: Compiled) -> list[dict[str, str]]:
-    rows = [
-        {"keyword": item.keyword, "pointer": item.pointer, "state": item.status, "reason": item.reason}
+    problems = {(item.keyword, item.pointer): _row(item, "refused") for item in compiled.problems}
+    found = {
+        (item.keyword, item.pointer): {
+            "keyword": item.keyword,
+            "pointer": item.pointer,
+            "state": item.status,
+            "reason": item.reason,
+        }
         for item in compiled.report.findings
-    ]
-    placed = {(row["keyword"], row["pointer"]) for row in rows if row["state"] == "refused"}
-    return rows + [
-        _row(item, "refused") for item in compiled.problems if (item.keyword, item.pointer) not in placed
-    ]
+    }
+    return list((found | problems).values())
 
 
 def _row(problem: Problem, state: str) -> dict[str, str]:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 import jsonschema
+from jsonschema import FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012, SchemaRegistry
 
 from interlock.constraints.documents import NO_DOCUMENTS
+from interlock.constraints.schema.text import formats
+from interlock.constraints.schema.text.lang import Matcher
 
 
-def validator(schema: Any, documents: Mapping[str, str] = NO_DOCUMENTS) -> Validator:
-    """A validator of the dialect that ``schema`` names. documents: JSON text by URI. Formats are annotations to it;
-    OpenAPI's ``nullable`` admits null, as everywhere here."""
+def validator(
+    schema: Any, documents: Mapping[str, str] = NO_DOCUMENTS, *, assert_formats: bool = False
+) -> Validator:
+    """A validator of the dialect that ``schema`` names. documents: JSON text by URI. Formats are annotations to it, unless
+    it is to assert those that are enforced; OpenAPI's ``nullable`` admits null, as everywhere here."""
     kind = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)
     lenient: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
         kind, {"type": _type_or_null(kind.VALIDATORS["type"])}
@@ -27,8 +33,25 @@ def validator(schema: Any, documents: Mapping[str, str] = NO_DOCUMENTS) -> Valid
         for uri, text in documents.items()
     )
     registry: SchemaRegistry = Registry()
-    made: Validator = lenient(schema, registry=registry.with_resources(resources))
+    made: Validator = lenient(
+        schema,
+        registry=registry.with_resources(resources),
+        format_checker=_our_formats() if assert_formats else None,
+    )
     return made
+
+
+@cache
+def _our_formats() -> FormatChecker:
+    checker = FormatChecker(formats=())
+    for name in formats.PATTERNS:
+        checker.checks(name)(partial(_has_format, name))
+    return checker
+
+
+def _has_format(name: str, instance: object) -> bool:
+    language = formats.language(name)
+    return not isinstance(instance, str) or language is None or Matcher(language).accepts(instance)
 
 
 def is_valid(schema: str, document: str, documents: Mapping[str, str] = NO_DOCUMENTS) -> bool | None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from interlock.cli.main import main
-from interlock.constraints.check import pointer_of
+from interlock.constraints.explain import Place
 
 SCHEMA = {
     "type": "object",
@@ -54,7 +54,7 @@ def test_the_sample_is_valid(tmp_path: Path) -> None:
         ('{\n  "a": 4,\n  "b": ["x", "x"]}', 27, "non-unique"),
         ('{"b": []}', 2, "'a' is a required property"),
         ('{"a": 2}', 7, "less than the minimum"),
-        ('{"a": 4, "z": 1}', 10, "outside what is generated"),
+        ('{"a": 4, "z": 1}', 10, "undeclared keys (open_objects would do)"),
         ('{"a": 4', 7, "not JSON"),
     ],
 )
@@ -113,7 +113,7 @@ def test_the_table_is_for_people(tmp_path: Path) -> None:
     ],
 )
 def test_the_place_of_a_prefix(prefix: str, pointer: str) -> None:
-    assert pointer_of(prefix) == pointer
+    assert Place(prefix, len(prefix)).pointer == pointer
 
 
 def test_documents_are_given_beforehand(tmp_path: Path) -> None:
@@ -137,3 +137,14 @@ def test_a_relaxed_schema_names_what_is_left_out(tmp_path: Path) -> None:
     schema = {"type": "string", "pattern": "(?<=x)y"}
     found = check(tmp_path, schema, options=("--schema-mode", "relaxed"))
     assert {row["keyword"]: row["state"] for row in found["report"]}["pattern"] == "unenforced"
+
+
+def test_rows_are_in_the_order_of_the_schema_and_each_keyword_has_one(tmp_path: Path) -> None:
+    schema = {"properties": {"a": {"$ref": "http://x.y/z"}, "b": {"minLength": -1}, "c": {"pattern": "(a)\\1"}}}
+    rows = [(row["pointer"], row["state"]) for row in check(tmp_path, schema, exit_code=1)["report"]]
+    assert rows == [
+        ("/properties", "grammar"),
+        ("/properties/a/$ref", "refused"),
+        ("/properties/b/minLength", "refused"),
+        ("/properties/c/pattern", "refused"),
+    ]

@@ -41,10 +41,9 @@ def inspect(graph: Graph, options: SchemaOptions, problems: Problems) -> list[Fi
                 problems.add("a schema is an object or a boolean", pointer=schema.pointer)
             continue
         out += _findings(schema, options, problems)
-        for child in _reached(graph, schema, problems):
-            if child.number not in seen:
-                seen.add(child.number)
-                pending.append(child)
+        children = [child for child in _reached(graph, schema, problems) if child.number not in seen]
+        seen.update(child.number for child in children)
+        pending += reversed(children)  # in the order of the document
     return out
 
 
