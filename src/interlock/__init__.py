@@ -15,6 +15,7 @@ _HOMES = {
     "Model": "library.model",
     "Parser": "library.parser",
     "Problem": "errors",
+    "SchemaLimits": "config",
     "TextParser": "library.parser",
     "Tool": "core.tools",
     "ToolChoice": "core.tools",

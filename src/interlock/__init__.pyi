@@ -1,3 +1,4 @@
+from interlock.config import SchemaLimits as SchemaLimits
 from interlock.constraints.providers.base import Matcher as Matcher
 from interlock.core.tools import Tool as Tool
 from interlock.core.tools import ToolChoice as ToolChoice

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from interlock.errors import InterlockError
 
 PropertyOrder = Literal["declared", "any"]
 Whitespace = Literal["fixed", "flexible"]
@@ -119,19 +121,52 @@ class EngineConfig:
     fake: FakeConfig = field(default_factory=FakeConfig)
 
 
+def _limit(default: Any, option: str, help_text: str) -> Any:
+    """A field of which refusals name the option that sets it."""
+    return field(default=default, metadata={"option": option, "help": help_text})
+
+
+def raised_by(cls: type, name: str) -> str:
+    """For a refusal: how the limit of this name is raised."""
+    (option,) = [limit.metadata["option"] for limit in fields(cls) if limit.name == name]
+    return f"{option} raises the limit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaLimits:
+    """How far the normal form of one schema may grow before it is refused. The other bounds of the schema compiler are
+    fixed, see ``constraints.bounds``. Raises ``invalid_value`` for a limit below 1."""
+
+    max_alternatives: int = _limit(
+        400, "--schema-max-alternatives", "Alternatives of one object or array that a schema may come to."
+    )
+    max_work: int = _limit(200_000, "--schema-max-work", "Steps of the algebra that a schema may take.")
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            if getattr(self, limit.name) < 1:
+                raise InterlockError("invalid_value", f"{limit.name} must be at least 1", param=limit.name)
+
+
+DEFAULT_SCHEMA_LIMITS = SchemaLimits()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileConfig:
     """The compile pool: helpers, and the limits of one constraint. timeout_s: processor seconds; four times as many by
     the clock. documents: schemas that references may name, as (URI, JSON text). guards: the engine holds what no grammar
-    can say."""
+    can say. schema_limits: of each schema."""
 
     helpers: int = 1
-    timeout_s: float = 5.0
+    timeout_s: float = _limit(
+        5.0, "--compile-timeout-s", "Processor seconds that one constraint may take to compile."
+    )
     memory_bytes: int = 2 * 1024 * 1024 * 1024
     cache_entries: int = 4096
     cache_bytes: int = 64 * 1024 * 1024
     documents: tuple[tuple[str, str], ...] = ()
     guards: bool = True
+    schema_limits: SchemaLimits = DEFAULT_SCHEMA_LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

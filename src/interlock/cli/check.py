@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from interlock.cli.options import DOCUMENTS
+from interlock.cli.limits import SCHEMA_LIMITS, schema_limits
+from interlock.cli.options import DOCUMENTS, stack
 from interlock.cli.shared import EXISTING_FILE
 from interlock.constraints.providers.registry import create_provider
+from interlock.constraints.schema import SchemaOptions
 from interlock.constraints.schema_report import schema_report
 from interlock.core.constraint import JsonValue
 from interlock.tokenization.byte_tokenizer import byte_tokenizer
@@ -38,7 +40,7 @@ from interlock.tokenization.load import describe
     default="exact",
     help="relaxed: leave out what is refused.",
 )
-@DOCUMENTS
+@stack(DOCUMENTS, *SCHEMA_LIMITS)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(
     schema: Path,
@@ -49,6 +51,7 @@ def command(
     schema_mode: Literal["exact", "relaxed"],
     documents: tuple[tuple[str, str], ...],
     as_json: bool,
+    **limits: int,
 ) -> None:
     """Show how SCHEMA is enforced, and which documents are generated under it.
 
@@ -60,7 +63,15 @@ def command(
     bytes_ = byte_tokenizer()
     provider = create_provider("llguidance", bytes_)
     timed = create_provider("llguidance", describe(tokenizer).tokenizer) if tokenizer else provider
-    report = schema_report(value, provider, bytes_, [_read(file) for file in instances], dict(documents), timed)
+    report = schema_report(
+        value,
+        provider,
+        bytes_,
+        [_read(file) for file in instances],
+        dict(documents),
+        timed,
+        options=SchemaOptions(guards=True, limits=schema_limits(limits)),
+    )
     verdicts = report.pop("instances", [])
     result = {
         "schema": str(schema),

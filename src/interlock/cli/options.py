@@ -12,6 +12,7 @@ import click
 
 from interlock import env
 from interlock.cli.document import DocumentType
+from interlock.cli.limits import COMPILE_TIMEOUT, SCHEMA_LIMITS, schema_limits
 from interlock.cli.memory import prompt_cache_bytes
 from interlock.cli.shared import EXISTING_FILE, FILE, THREADS
 from interlock.cli.speculative import SpeculativeType
@@ -292,6 +293,8 @@ POLICY = (
         help="What is brought to a legal end when the tokens run out; all: tool calls too.",
     ),
     DOCUMENTS,
+    *SCHEMA_LIMITS,
+    COMPILE_TIMEOUT,
     click.option(
         "--default-max-tokens",
         "max_tokens",
@@ -350,7 +353,7 @@ def server_config(model: str, path: Path, options: dict[str, Any]) -> ServerConf
         served_name=options["served_name"] or (model if model == "demo" else _name_of(path)),
         family=options["family"],
         engine=_pick(EngineConfig, options, model=path, **runner),
-        compile=_pick(CompileConfig, options),
+        compile=_pick(CompileConfig, options, schema_limits=schema_limits(options)),
         http=_http(options),
         load=_pick(LoadConfig, options, on_demand=options.get("load") == "on-demand"),
         settings=env.settings_path(),

@@ -28,6 +28,7 @@ from interlock.compiling.messages import (
     Validated,
 )
 from interlock.compiling.trial import Trial
+from interlock.constraints.schema import SchemaOptions
 from interlock.core.constraint import ConstraintSpec, JsonValue
 from interlock.errors import InterlockError
 
@@ -51,7 +52,11 @@ def main() -> None:
     if not isinstance(setup, Setup):
         raise SystemExit("a helper is started by its pool")
     sys.setrecursionlimit(_RECURSION_LIMIT)
-    trial = Trial(setup.special_tokens, setup.documents, guards=setup.guards)
+    trial = Trial(
+        setup.special_tokens,
+        setup.documents,
+        SchemaOptions(guards=setup.guards, limits=setup.schema_limits),
+    )
     trial.run(_WARM_UP)
     _limit_memory(setup.memory_bytes)
     os.nice(_NICENESS)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import msgspec
 
 from interlock.child import Frames
+from interlock.config import DEFAULT_SCHEMA_LIMITS, SchemaLimits
 from interlock.core.constraint import LoweredConstraint
 from interlock.errors import InterlockError, Problem
 
 
 class Setup(msgspec.Struct, frozen=True, tag=True):
     """First frame to a helper. special_tokens: spelling to id. memory_bytes: what a job may allocate.
-    cpu_s: processor seconds that a job may take. documents: schemas that references may name, by URI, as JSON text. guards: the engine has them."""
+    cpu_s: processor seconds that a job may take. documents: schemas that references may name, by URI, as JSON text. guards: the engine has them.
+    schema_limits: of each schema."""
 
     special_tokens: dict[str, int]
     memory_bytes: int
     cpu_s: float
     documents: dict[str, str] = {}
     guards: bool = True
+    schema_limits: SchemaLimits = DEFAULT_SCHEMA_LIMITS
 
 
 class Job(msgspec.Struct, frozen=True, tag=True):

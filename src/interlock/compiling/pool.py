@@ -29,14 +29,12 @@ from interlock.compiling.messages import (
     Validated,
 )
 from interlock.compiling.results import ResultCache
-from interlock.config import CompileConfig
+from interlock.config import CompileConfig, raised_by
 from interlock.constraints import walk
 from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.core.constraint import ConstraintSpec, JsonValue, LoweredConstraint, Lowering
 from interlock.errors import InterlockError
 from interlock.metrics import Metrics
-
-MAX_SPEC_CHARS = 2 * 1024 * 1024
 
 # Writing this many as JSON takes about half a millisecond.
 _LARGE_SPEC_CHARS = 100_000
@@ -72,7 +70,12 @@ class CompilePool:
     ) -> None:
         self._config = config
         self._setup = Setup(
-            dict(special_tokens), config.memory_bytes, config.timeout_s, dict(config.documents), config.guards
+            dict(special_tokens),
+            config.memory_bytes,
+            config.timeout_s,
+            dict(config.documents),
+            config.guards,
+            config.schema_limits,
         )
         self._metrics = metrics
         self._results = ResultCache(config.cache_entries, config.cache_bytes)
@@ -110,10 +113,10 @@ class CompilePool:
         one job and its result, refusals too; the job is ended soon after the last of its callers was cancelled. Raises the
         ``InterlockError`` a client should see."""
         num_chars = walk.num_chars(spec.root)
-        if num_chars > MAX_SPEC_CHARS:  # before anything is done with so much text on this loop
+        if num_chars > walk.MAX_SPEC_CHARS:  # before anything is done with so much text on this loop
             raise InterlockError(
                 "constraint_too_complex",
-                f"the constraint has {num_chars} characters; at most {MAX_SPEC_CHARS} are supported",
+                f"the constraint has {num_chars} characters; at most {walk.MAX_SPEC_CHARS} are supported",
             )
         text = spec.to_json() if num_chars < _LARGE_SPEC_CHARS else await asyncio.to_thread(spec.to_json)
         if documents:
@@ -189,7 +192,9 @@ class CompilePool:
             return await helper.ask(job, self._config.timeout_s * _WALL_PER_CPU)
         except HelperTimeoutError:
             return InterlockError(
-                "constraint_too_complex", f"the constraint did not compile within {self._config.timeout_s:g} s"
+                "constraint_too_complex",
+                f"the constraint did not compile within {self._config.timeout_s:g} s"
+                f" ({raised_by(CompileConfig, 'timeout_s')})",
             )
         except HelperDiedError as error:
             _log.warning("a compile helper died: %s", error)

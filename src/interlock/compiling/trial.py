@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,7 +13,7 @@ from interlock.constraints.engine_trial import own_words, refusal
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import Provider
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
-from interlock.constraints.schema import EngineTrial, load_documents
+from interlock.constraints.schema import GUARDED, EngineTrial, SchemaOptions, load_documents
 from interlock.constraints.schema_report import schema_report
 from interlock.constraints.validator import is_valid
 from interlock.constraints.walk import walk
@@ -32,19 +33,17 @@ from interlock.tokenization.byte_tokenizer import byte_tokenizer
 
 class Trial:
     """Lowering for one model. special_tokens: spelling to id, as in the model's vocabulary.
-    documents: schemas that references may name, by URI, as JSON text. guards: the engine has them."""
+    documents: schemas that references may name, by URI, as JSON text. options: of schemas, beside documents."""
 
     def __init__(
         self,
         special_tokens: Mapping[str, int],
         documents: Mapping[str, str] = NO_DOCUMENTS,
-        *,
-        guards: bool = True,
+        options: SchemaOptions = GUARDED,
     ) -> None:
-        self._guards = guards
         self._special_tokens = dict(special_tokens)
         self._texts = dict(documents)
-        self._documents = load_documents(documents)
+        self._options = replace(options, documents=load_documents(documents))
         self._provider = LLGuidanceProvider(TrialTokenizer(special_tokens))
 
     def run(self, spec: ConstraintSpec, documents: Mapping[str, str] = NO_DOCUMENTS) -> LoweredConstraint:
@@ -54,8 +53,7 @@ class Trial:
         Regexes and grammars are tried alone too: one that matches nothing shows only at its own start.
         """
         if documents:
-            more = {**self._texts, **documents}
-            return Trial(self._special_tokens, more, guards=self._guards).run(spec)
+            return Trial(self._special_tokens, {**self._texts, **documents}, self._options).run(spec)
         lowered = self._lower(spec)
         if lowered.provider != self._provider.name:
             return lowered  # what such an engine says to it shows where it runs
@@ -79,7 +77,7 @@ class Trial:
         assert isinstance(spec.root, JsonValue)
         more = {**self._texts, **documents}
         return schema_report(
-            spec.root, self._check_provider, byte_tokenizer(), instances, more, guards=self._guards
+            spec.root, self._check_provider, byte_tokenizer(), instances, more, options=self._options
         )
 
     def is_valid(self, schema: str, document: str) -> bool | None:
@@ -107,8 +105,7 @@ class Trial:
             spec,
             self._special_tokens,
             gbnf_to_lark=gbnf.to_lark,
-            documents=self._documents,
-            guards=self._guards,
+            options=self._options,
             trial=trial,
         )
 

@@ -17,7 +17,7 @@ from interlock.constraints.explain import Place, explain
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import CompiledGrammar, Matcher, MatcherError, Provider
 from interlock.constraints.sample import Sampler
-from interlock.constraints.schema import load_documents
+from interlock.constraints.schema import GUARDED, SchemaOptions, load_documents
 from interlock.constraints.schema.guards.matcher import GuardedGrammar
 from interlock.constraints.schema.guards.turn import GuardedTurn
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
@@ -52,7 +52,7 @@ class Verdict:
 
 
 class SchemaCheck:
-    """One schema over a vocabulary in which every byte has a token of its own.
+    """One schema over a vocabulary in which every byte has a token of its own. documents, options: see ``schema_report``.
 
     Raises ``InterlockError`` for a schema that is refused.
     """
@@ -63,16 +63,18 @@ class SchemaCheck:
         provider: Provider,
         tokenizer: Tokenizer,
         documents: Mapping[str, str] = NO_DOCUMENTS,
+        options: SchemaOptions = GUARDED,
     ) -> None:
         self._value, self._provider, self._tokenizer, self._documents = value, provider, tokenizer, documents
+        self._options = replace(options, documents=load_documents(documents))
         self._validator = validator(json.loads(value.schema), documents, assert_formats=True)
         vocabulary = tokenizer.vocabulary
         self._ids = {text[0]: number for number, text in enumerate(vocabulary.tokens) if len(text) == 1}
         self._bytes = {number: byte for byte, number in self._ids.items()}
         self._stop_ids = vocabulary.stop_ids
         self._row = np.zeros(bitmask.num_words(vocabulary.size), np.int32)
-        known, trial = load_documents(documents), partial(refusal, provider)
-        lowered = lower(ConstraintSpec(root=value), {}, documents=known, trial=trial)
+        trial = partial(refusal, provider)
+        lowered = lower(ConstraintSpec(root=value), {}, options=self._options, trial=trial)
         self._grammar = guarded(provider, lowered)
 
     def verdict(self, text: str) -> Verdict:
@@ -160,7 +162,8 @@ class SchemaCheck:
 
     def _is_generated(self, text: str, value: JsonValue) -> bool:
         try:
-            return SchemaCheck(value, self._provider, self._tokenizer, self._documents).generates(text)
+            other = SchemaCheck(value, self._provider, self._tokenizer, self._documents, self._options)
+            return other.generates(text)
         except InterlockError:
             return False
 

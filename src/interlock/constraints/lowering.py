@@ -13,8 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from interlock.constraints import schema
 from interlock.constraints.closers import closers
@@ -79,14 +78,13 @@ def lower(
     *,
     gbnf_to_lark: GrammarConverter | None = None,
     schema_grammar: SchemaLowering | None = None,
-    documents: Mapping[str, Any] = MappingProxyType({}),
-    guards: bool = True,
+    options: schema.SchemaOptions = schema.GUARDED,
     trial: schema.EngineTrial | None = None,
 ) -> LoweredConstraint:
     """Lower ``spec`` for a vocabulary with these special tokens (spelling to id).
 
     gbnf_to_lark: converter for GBNF and EBNF; without one such grammars are refused.
-    documents: schemas that references may name, by URI. guards: the engine has them; without, what only they hold is refused.
+    options: of schemas, as far as these do not say it themselves. Without ``guards`` what only they hold is refused.
     trial: relaxed schemas also lose what the engine does not take.
     Raises ``InterlockError``: ``invalid_schema`` with the problems of all schemas, ``invalid_grammar``,
     ``constraint_too_complex``.
@@ -94,8 +92,8 @@ def lower(
     if spec.provider != "llguidance":
         return _as_it_came(spec)
     try:
-        held = partial(schema.schema_grammar, documents=documents, guards=guards, trial=trial)
-        compile_arguments = partial(argument_grammar, documents=documents, guards=guards, trial=trial)
+        held = partial(schema.schema_grammar, options=options, trial=trial)
+        compile_arguments = partial(argument_grammar, options=options, trial=trial)
         return _Lowering(spec, special_tokens, gbnf_to_lark, schema_grammar or held, compile_arguments).run()
     except RecursionError:
         raise InterlockError("constraint_too_complex", "the constraint is nested too deeply") from None

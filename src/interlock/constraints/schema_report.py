@@ -16,7 +16,7 @@ from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.constraints.engine_trial import refusal
 from interlock.constraints.lowering import lower
 from interlock.constraints.providers.base import Provider
-from interlock.constraints.schema import Compiled, compile_value, load_documents, value_options
+from interlock.constraints.schema import GUARDED, Compiled, SchemaOptions, compile_value, load_documents
 from interlock.core.constraint import ConstraintSpec, JsonValue
 from interlock.core.tokenizer import Tokenizer
 from interlock.errors import InterlockError, Problem
@@ -30,16 +30,17 @@ def schema_report(
     documents: Mapping[str, str] = NO_DOCUMENTS,
     timed: Provider | None = None,
     *,
-    guards: bool = True,
+    options: SchemaOptions = GUARDED,
 ) -> dict[str, Any]:
     """JSON data: ``compiled`` and ``report``; where it compiled also sizes, times in ms, ``sample`` and ``instances``.
 
     provider: over ``tokenizer``, in which every byte is a token. timed: the provider whose compile is timed, if not
-    that one. guards: the engine has them. documents: schemas that references may name, JSON text by URI. instances: JSON texts. A value in
+    that one. documents: schemas that references may name, JSON text by URI. options: of the schema, beside these and what
+    the value says. instances: JSON texts. A value in
     another syntax than JSON is looked at as JSON, but what only a guard holds is refused for it.
     Raises ``InterlockError`` for what is no JSON.
     """
-    options = value_options(value, guards=guards, documents=load_documents(documents))
+    options = replace(options, documents=load_documents(documents))
     value = replace(value, syntax="json")
     begin = time.perf_counter()
     trial = partial(refusal, provider)
@@ -50,15 +51,13 @@ def schema_report(
         return {"compiled": False, "report": rows}
     begin = time.perf_counter()
     try:
-        lowered = lower(
-            ConstraintSpec(root=value), {}, documents=options.documents, guards=options.guards, trial=trial
-        )
+        lowered = lower(ConstraintSpec(root=value), {}, options=options, trial=trial)
         (timed or provider).compile(lowered.grammar)
     except InterlockError as error:
         rows.append(_row(Problem(reason=error.message), "refused"))
         return {"compiled": False, "report": rows}
     compile_ms = _since(begin)
-    checked = SchemaCheck(value, provider, tokenizer, documents)
+    checked = SchemaCheck(value, provider, tokenizer, documents, options)
     return {
         "compiled": True,
         "report": rows,

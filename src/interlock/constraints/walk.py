@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from interlock.core.constraint import Alternative, Node, Repeat, Sequence
 
+MAX_SPEC_CHARS = 2 * 1024 * 1024
 _MAX_CHARS = 128
 
 

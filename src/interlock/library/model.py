@@ -10,11 +10,12 @@ from typing import Any
 
 from interlock.api.openai.chat.request import read_chat_call
 from interlock.compiling.trial import Trial
-from interlock.config import GenerationDefaults, PropertyOrder, Whitespace
+from interlock.config import DEFAULT_SCHEMA_LIMITS, GenerationDefaults, PropertyOrder, SchemaLimits, Whitespace
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
 from interlock.constraints.documents import NO_DOCUMENTS
 from interlock.constraints.providers.registry import create_provider, other_providers
+from interlock.constraints.schema import SchemaOptions
 from interlock.core.constraint import Choice, ConstraintSpec, Grammar, JsonValue, Node, Regex
 from interlock.core.engine import ThinkingBudget
 from interlock.core.output_format import GrammarDialect
@@ -50,8 +51,10 @@ class Model:
         family: str | None = None,
         defaults: GenerationDefaults | None = None,
         documents: Mapping[str, str] = NO_DOCUMENTS,
+        schema_limits: SchemaLimits = DEFAULT_SCHEMA_LIMITS,
     ) -> None:
         self._documents = documents
+        self._schema_limits = schema_limits
         self._family = registry.by_name(family) if family else registry.choose(description).family
         self._profile = ModelProfile(
             family=self._family,
@@ -70,10 +73,18 @@ class Model:
         family: str | None = None,
         defaults: GenerationDefaults | None = None,
         documents: Mapping[str, str] = NO_DOCUMENTS,
+        schema_limits: SchemaLimits = DEFAULT_SCHEMA_LIMITS,
     ) -> Model:
         """path: a Hugging Face folder, a ``tokenizer.json`` or a GGUF file. family: the way calls and thoughts are
-        written, by default chosen by the chat template. documents: schemas that ``$ref`` may name, JSON text by URI. Raises ``InterlockError``."""
-        return cls(describe(Path(path)), family=family, defaults=defaults, documents=documents)
+        written, by default chosen by the chat template. documents: schemas that ``$ref`` may name, JSON text by URI.
+        schema_limits: how far a schema may grow, see docs/json-schema.md. Raises ``InterlockError``."""
+        return cls(
+            describe(Path(path)),
+            family=family,
+            defaults=defaults,
+            documents=documents,
+            schema_limits=schema_limits,
+        )
 
     @property
     def family(self) -> str:
@@ -156,7 +167,8 @@ class Model:
 
     @cached_property
     def _trial(self) -> Trial:
-        return Trial(self.tokenizer.special_tokens, self._documents)
+        options = SchemaOptions(guards=True, limits=self._schema_limits)
+        return Trial(self.tokenizer.special_tokens, self._documents, options)
 
     @cached_property
     def _compiler(self) -> GrammarCompiler:

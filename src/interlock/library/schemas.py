@@ -10,7 +10,9 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 
+from interlock.config import DEFAULT_SCHEMA_LIMITS, SchemaLimits
 from interlock.constraints.providers.registry import create_provider
+from interlock.constraints.schema import SchemaOptions
 from interlock.constraints.schema_report import schema_report
 from interlock.core.constraint import JsonValue
 from interlock.core.tools import EMPTY_PARAMETERS, Tool
@@ -51,13 +53,19 @@ def tools_of(sources: Sequence[Any]) -> list[dict[str, Any]]:
     return [dict(source) if isinstance(source, Mapping) else _wire(tool_of(source)) for source in sources]
 
 
-def check_schema(schema: Any, instances: Sequence[Any] = ()) -> dict[str, Any]:
+def check_schema(
+    schema: Any, instances: Sequence[Any] = (), *, schema_limits: SchemaLimits = DEFAULT_SCHEMA_LIMITS
+) -> dict[str, Any]:
     """What becomes of each keyword of a schema (see ``schema_of``): the report of ``interlock check``. instances:
-    JSON values to look for among what is generated."""
+    JSON values to look for among what is generated. schema_limits: as of ``Model.load``."""
     bytes_ = byte_tokenizer()
     texts = [json.dumps(instance, ensure_ascii=False) for instance in instances]
     return schema_report(
-        JsonValue(schema=schema_of(schema)), create_provider("llguidance", bytes_), bytes_, texts
+        JsonValue(schema=schema_of(schema)),
+        create_provider("llguidance", bytes_),
+        bytes_,
+        texts,
+        options=SchemaOptions(guards=True, limits=schema_limits),
     )
 
 

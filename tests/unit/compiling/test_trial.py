@@ -19,6 +19,7 @@ from interlock.compiling.messages import (
 )
 from interlock.compiling.results import ResultCache
 from interlock.compiling.trial import Trial, TrialTokenizer
+from interlock.constraints.schema import SchemaOptions
 from interlock.core.constraint import (
     Choice,
     ConstraintSpec,
@@ -139,12 +140,12 @@ def test_without_guards_what_only_they_hold_is_refused_with_its_place():
     spec = ConstraintSpec(root=JsonValue('{"type": "array", "items": {"type": "string"}, "uniqueItems": true}'))
     assert Trial({}).run(spec).guards
     with pytest.raises(InterlockError) as refused:
-        Trial({}, guards=False).run(spec)
+        Trial({}, options=SchemaOptions()).run(spec)
     assert (refused.value.problems[0].keyword, refused.value.problems[0].pointer) == (
         "uniqueItems",
         "/uniqueItems",
     )
-    report = Trial({}, guards=False).check(spec, (), {})
+    report = Trial({}, options=SchemaOptions()).check(spec, (), {})
     assert not report["compiled"]
     assert Trial({}).check(spec, (), {})["compiled"]
 

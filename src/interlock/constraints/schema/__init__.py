@@ -6,24 +6,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Any
 
 from interlock.constraints.schema.compile import Compiled, LoweringFactory, compile_schema
 from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.lower.syntax import JsonSyntax, json_syntax
-from interlock.constraints.schema.options import Limits, SchemaOptions
+from interlock.constraints.schema.options import GUARDED, SchemaOptions
 from interlock.constraints.schema.relax import EngineTrial, compile_exact, compile_relaxed
 from interlock.constraints.schema.report import Finding, SchemaReport
 from interlock.core.constraint import JsonValue
 from interlock.errors import InterlockError, Problem
 
 __all__ = [
+    "GUARDED",
     "Compiled",
     "EngineTrial",
     "Finding",
     "JsonSyntax",
-    "Limits",
     "SchemaGrammar",
     "SchemaOptions",
     "SchemaReport",
@@ -33,7 +32,6 @@ __all__ = [
     "load_documents",
     "load_schema",
     "schema_grammar",
-    "value_options",
 ]
 
 
@@ -55,19 +53,16 @@ def schema_grammar(
     value: JsonValue,
     prefix: str,
     *,
-    options: SchemaOptions | None = None,
+    options: SchemaOptions = GUARDED,
     lowering: LoweringFactory | None = None,
-    documents: Mapping[str, Any] = MappingProxyType({}),
-    guards: bool = True,
     trial: EngineTrial | None = None,
 ) -> SchemaGrammar:
-    """The grammar of one ``JsonValue``. lowering: for another syntax than JSON, see ``arguments.py``.
-    documents: schemas that references may name, by URI. guards: there are some.
+    """The grammar of one ``JsonValue``. options: what the value itself does not say. lowering: for another syntax than
+    JSON, see ``arguments.py``.
     trial: asks the engine; a relaxed value then loses what that does not take, too.
 
     Raises ``InterlockError`` ``invalid_schema`` with every problem.
     """
-    options = options or value_options(value, guards=guards, documents=documents)
     compiled = compile_value(value, prefix, options, lowering, trial)
     if compiled.problems:
         raise _error(value, compiled.problems)
@@ -81,16 +76,6 @@ def schema_grammar(
     )
 
 
-def value_options(value: JsonValue, *, guards: bool, documents: Mapping[str, Any]) -> SchemaOptions:
-    """The options that ``value`` asks for."""
-    return SchemaOptions(
-        open_objects=value.open_objects,
-        property_order=value.property_order,
-        guards=guards,
-        documents=documents,
-    )
-
-
 def compile_value(
     value: JsonValue,
     prefix: str,
@@ -98,7 +83,9 @@ def compile_value(
     lowering: LoweringFactory | None = None,
     trial: EngineTrial | None = None,
 ) -> Compiled:
-    """``compile_schema`` of a value, without what cannot be held if the value is relaxed."""
+    """``compile_schema`` of a value, without what cannot be held if the value is relaxed. options: what the value itself
+    does not say."""
+    options = replace(options, open_objects=value.open_objects, property_order=value.property_order)
     syntax = json_syntax(value.item_separator, value.key_separator, flexible=value.flexible_whitespace)
     schema = load_schema(value.schema)
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
-
-from interlock.constraints.schema import EngineTrial, SchemaGrammar, load_schema, schema_grammar
+from interlock.constraints.schema import GUARDED, EngineTrial, SchemaGrammar, load_schema, schema_grammar
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.compile import LoweringFactory
 from interlock.constraints.schema.lower.argument_syntaxes import (
@@ -37,17 +33,14 @@ def argument_grammar(
     value: JsonValue,
     prefix: str,
     marks: MarkParts,
-    documents: Mapping[str, Any] = MappingProxyType({}),
     *,
-    guards: bool = True,
+    options: SchemaOptions = GUARDED,
     trial: EngineTrial | None = None,
 ) -> SchemaGrammar:
     """The grammar of arguments in ``value.syntax``, which is not JSON. marks: cuts a marker around the special
-    tokens of the vocabulary. guards, trial: see ``schema_grammar``. Raises ``InterlockError`` ``invalid_schema`` with
+    tokens of the vocabulary. options, trial: see ``schema_grammar``. Raises ``InterlockError`` ``invalid_schema`` with
     every problem."""
-    return schema_grammar(
-        value, prefix, lowering=_factory(value, marks), documents=documents, guards=guards, trial=trial
-    )
+    return schema_grammar(value, prefix, options=options, lowering=_factory(value, marks), trial=trial)
 
 
 def _factory(value: JsonValue, marks: MarkParts) -> LoweringFactory:

@@ -52,9 +52,7 @@ def compile_schema(
     problems = Problems()
     report = SchemaReport()
     try:
-        graph = Graph(
-            Library(schema, options.documents, options.limits.schema_depth, options.limits.schema_nodes)
-        )
+        graph = Graph(Library(schema, options.documents))
         report = SchemaReport(tuple(inspect(graph, options, problems)))
         if problems.found:
             return Compiled("", "", report, tuple(problems.found))
@@ -82,7 +80,7 @@ def _lower(
     if not algebra.inhabited(root):
         problems.found.append(explain(graph, algebra))
         return Compiled("", "", report, tuple(problems.found), is_contradiction=True)
-    writer = Writer(prefix, options.limits)
+    writer = Writer(prefix)
     lowering = make(algebra, writer, options, problems)
     start = writer.rule(lowering.lower(root))
     if problems.found:

@@ -27,9 +27,14 @@ def table() -> str:
 
 def with_table(page: str) -> str:
     """``page`` with the text between the marks replaced by the table."""
-    head, _, rest = page.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{table()}{END}{tail}"
+    return between(page, BEGIN, END, table())
+
+
+def between(page: str, begin: str, end: str, text: str) -> str:
+    """``page`` with ``text`` between the marks, which begin and end a line."""
+    head, _, rest = page.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}\n{text}{end}{tail}"
 
 
 def _dialects(row: Keyword) -> str:

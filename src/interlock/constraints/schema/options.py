@@ -7,27 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from interlock.config import DEFAULT_SCHEMA_LIMITS, SchemaLimits
+
 
 def _no_documents() -> Mapping[str, Any]:
     return MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Bounds on blow-up. A schema that exceeds one is refused, in bounded time.
-
-    alternatives: of one normal form. multiplied: more alternatives than these are kept as choices where that is
-    possible, not multiplied out. work: steps of the algebra for one schema. rules: of the grammar.
-    schema_nodes, schema_depth: of the schema itself. grammar_chars: of the lowered text.
-    """
-
-    alternatives: int = 400
-    multiplied: int = 64
-    work: int = 200_000
-    rules: int = 20_000
-    schema_nodes: int = 250_000
-    schema_depth: int = 200
-    grammar_chars: int = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,4 +30,8 @@ class SchemaOptions:
     key_separator: str = ": "
     flexible_whitespace: bool = False
     documents: Mapping[str, Any] = field(default_factory=_no_documents, hash=False)
-    limits: Limits = Limits()
+    limits: SchemaLimits = DEFAULT_SCHEMA_LIMITS
+
+
+GUARDED = SchemaOptions(guards=True)
+"""Where an engine with guards runs and nobody says otherwise."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from interlock.config import SchemaLimits, raised_by
 from interlock.errors import Problem
 
 
@@ -33,12 +34,17 @@ class RefusedError(Exception):
 class Budget:
     """Bounds the work on one schema: every step of the algebra spends from it."""
 
-    left: int
+    limit: int
+    spent: int = 0
 
     def spend(self, amount: int = 1) -> None:
-        self.left -= amount
-        if self.left < 0:
-            raise RefusedError("the schema is too complex: its normal form exceeds the limit", too_complex=True)
+        self.spent += amount
+        if self.spent > self.limit:
+            raise RefusedError(
+                f"the schema is too complex: its normal form takes more than {self.limit} steps"
+                f" ({raised_by(SchemaLimits, 'max_work')})",
+                too_complex=True,
+            )
 
 
 @dataclass(slots=True)

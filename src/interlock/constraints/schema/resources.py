@@ -16,6 +16,9 @@ from interlock.constraints.schema.dialects import (
 from interlock.constraints.schema.keywords import HOLDS_SCHEMAS, keyword
 from interlock.constraints.schema.problems import RefusedError
 
+MAX_DEPTH = 200
+MAX_SUBSCHEMAS = 250_000
+
 _PLACING = frozenset({"id", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"})
 """Keywords that say which resource a schema is, or name a place in one."""
 
@@ -64,9 +67,8 @@ def subschemas(value: dict[str, Any], dialect: Dialect) -> Iterator[tuple[str, s
 class Library:
     """All resources that references may reach."""
 
-    def __init__(self, root: Any, documents: Mapping[str, Any], max_depth: int, max_nodes: int) -> None:
-        self._max_depth = max_depth
-        self._nodes_left = max_nodes
+    def __init__(self, root: Any, documents: Mapping[str, Any]) -> None:
+        self._nodes_left = MAX_SUBSCHEMAS
         self._documents = documents
         self._by_uri: dict[str, Resource] = {}
         self._owner: dict[int, Resource] = {}  # by identity of the schema object
@@ -162,9 +164,13 @@ class Library:
             return
         self._nodes_left -= 1
         if self._nodes_left < 0:
-            raise RefusedError("the schema has too many subschemas", pointer=pointer, too_complex=True)
-        if depth > self._max_depth:
-            raise RefusedError("the schema is nested too deeply", pointer=pointer, too_complex=True)
+            raise RefusedError(
+                f"the schema has more than {MAX_SUBSCHEMAS} subschemas", pointer=pointer, too_complex=True
+            )
+        if depth > MAX_DEPTH:
+            raise RefusedError(
+                f"the schema is nested deeper than {MAX_DEPTH} levels", pointer=pointer, too_complex=True
+            )
         if "unevaluatedProperties" in schema or "unevaluatedItems" in schema:
             self.has_unevaluated = True
         if not _PLACING.isdisjoint(schema):

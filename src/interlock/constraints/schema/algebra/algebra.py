@@ -27,7 +27,7 @@ class Algebra:
     def __init__(self, graph: Graph, options: SchemaOptions) -> None:
         self.graph = graph
         self.options = options
-        self.budget = Budget(options.limits.work)
+        self.budget = Budget(options.limits.max_work)
         self._scalars = ScalarAlgebra(graph, options, self.budget)
         self._objects = ObjectNormalizer(graph, self._scalars, options, self.budget)
         self._arrays = ArrayNormalizer(graph, self._scalars, options, self.budget)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
+from interlock.config import SchemaLimits, raised_by
 from interlock.constraints.schema.algebra.data import as_schema
 from interlock.constraints.schema.algebra.scalars import ScalarAlgebra
 from interlock.constraints.schema.graph import NEVER, Graph, Schema, Value
@@ -207,10 +208,11 @@ class Normalizer(ABC, Generic[Shape]):
         out = self.compact(found)
         if self.top in out:
             return [self.top]
-        limit = self.options.limits.alternatives
+        limit = self.options.limits.max_alternatives
         if len(out) > limit:
             raise RefusedError(
-                f"too complex: more than {limit} alternatives for one {self.kind}, as 'anyOf', 'oneOf', 'not' and 'if' multiply where they meet",
+                f"too complex: more than {limit} alternatives for one {self.kind}, as 'anyOf', 'oneOf', 'not' and 'if' multiply"
+                f" where they meet ({raised_by(SchemaLimits, 'max_alternatives')})",
                 too_complex=True,
             )
         return out

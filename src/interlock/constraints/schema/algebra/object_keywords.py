@@ -18,7 +18,8 @@ from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import is_empty
 from interlock.constraints.schema.text.nodes import Lang, Words
 
-_MAX_TRACKED = 64  # a rule has so many bits
+MAX_TRACKED = 64  # a rule has so many bits
+MAX_MULTIPLIED = 64  # more than these are kept as choices where that is possible
 
 
 class ObjectNormalizer(Normalizer[ObjectShape]):
@@ -41,7 +42,7 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
     def product(
         self, left: list[ObjectShape], right: list[ObjectShape], *, many: bool = False
     ) -> list[ObjectShape]:
-        multiplied = 1 if many else self.options.limits.multiplied
+        multiplied = 1 if many else MAX_MULTIPLIED
         if len(left) * len(right) <= multiplied or [self.top] in (left, right):
             return super().product(left, right)
         out: list[ObjectShape] = []
@@ -68,8 +69,11 @@ class ObjectNormalizer(Normalizer[ObjectShape]):
         left = objects.choice(way for way, _ in possible)
         assert left is not None  # it is a part of a choice
         chosen = replace(shape, choices=shape.choices | {left})
-        if chosen.num_tracked > _MAX_TRACKED:
-            raise RefusedError("too complex: too many overlapping alternatives", too_complex=True)
+        if chosen.num_tracked > MAX_TRACKED:
+            raise RefusedError(
+                f"too complex: more than {MAX_TRACKED} overlapping alternatives and keys that they speak of",
+                too_complex=True,
+            )
         return chosen
 
     def compact(self, shapes: Iterable[ObjectShape]) -> list[ObjectShape]:

@@ -15,7 +15,7 @@ from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import accepts, is_empty
 from interlock.constraints.schema.text.nodes import And, Lang
 
-_MAX_CELLS = 40
+MAX_CELLS = 40
 _MAX_COMPARED = 200
 
 
@@ -319,8 +319,12 @@ def cells(shape: ObjectShape) -> list[Cell]:
             parts = (lang.both(region, pattern), lang.both(region, lang.negate(pattern)))
             split += [part for part in parts if not is_empty(part)]
         regions = split
-        if len(regions) > _MAX_CELLS:
-            raise RefusedError("too many overlapping patterns", keyword="patternProperties", too_complex=True)
+        if len(regions) > MAX_CELLS:
+            raise RefusedError(
+                f"patterns of keys overlap in more than {MAX_CELLS} ways",
+                keyword="patternProperties",
+                too_complex=True,
+            )
     by_value: dict[tuple[Value, bool], list[Lang]] = {}
     for region in regions:
         value, declared = _region_value(shape, region)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-_MAX_TERMS = 256
+MAX_TERMS = 256
 _MAX_TRIED = 4096
 
 
@@ -176,7 +176,7 @@ def join(left: Presence, right: Presence) -> Presence | None:
     common = left.factors & right.factors
     first = expand(left.unit, left.factors - common)
     second = expand(right.unit, right.factors - common)
-    if first is None or second is None or len(first) + len(second) > _MAX_TERMS:
+    if first is None or second is None or len(first) + len(second) > MAX_TERMS:
         return None
     shared = Term(left.unit.need & right.unit.need, left.unit.forbid & right.unit.forbid)
     return _build(shared, [frozenset([*first, *second]), *common])
@@ -187,7 +187,7 @@ def expand(unit: Term, factors: Iterable[Factor]) -> list[Term] | None:
     terms = [unit]
     for factor in factors:
         found = {joined for term in terms for other in factor if (joined := term & other).consistent}
-        if len(found) > _MAX_TERMS:
+        if len(found) > MAX_TERMS:
             return None
         terms = sorted(_absorb(found), key=lambda term: term.order)
     return terms

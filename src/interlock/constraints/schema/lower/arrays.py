@@ -22,8 +22,8 @@ from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text import lang
 
-_MAX_DISTINCT = 60
-_MAX_REPEATABLE = 30
+MAX_DISTINCT = 60
+MAX_REPEATABLE = 30
 _AGAIN = 62  # the bit of a value that came again
 _COMMAS = "[40:60]"
 _MAX_COUNTED = 1 << 19
@@ -89,13 +89,13 @@ class ArrayLowering:
     def _repeatable(self, shape: ArrayShape) -> list[Member] | None:
         if shape.prefix or shape.contains or shape.unique or max(shape.low, shape.high or 0) > _MAX_COUNTED:
             return None
-        return self._algebra.finite_items(shape, _MAX_REPEATABLE)
+        return self._algebra.finite_items(shape, MAX_REPEATABLE)
 
     def _listed(self, shape: ArrayShape) -> list[Member] | None:
         """The values that items can have, where rules with a bit for each hold that they differ."""
         if shape.contains or self._has_tagged_items or (shape.prefix and shape.low > 1):
             return None
-        return self._algebra.finite_items(shape, _MAX_DISTINCT)
+        return self._algebra.finite_items(shape, MAX_DISTINCT)
 
     def _record(self, shape: ArrayShape, *, unique: bool) -> None:
         """Tell the guard of an array."""
@@ -174,7 +174,7 @@ class ArrayLowering:
         for index in range(size + 1):
             last = index == size
             allowed = (
-                self._algebra.finite(shape.item(index), _MAX_DISTINCT)
+                self._algebra.finite(shape.item(index), MAX_DISTINCT)
                 if self._algebra.inhabited(shape.item(index))
                 else []
             )
@@ -189,7 +189,7 @@ class ArrayLowering:
             end = f"bit_count_ge({everything}, {shape.low})" if shape.low > 1 else when.TRUE
             following = shape.item(index if last else index + 1)
             free = (
-                [bits[m] for m in (self._algebra.finite(following, _MAX_DISTINCT) or []) if m in bits]
+                [bits[m] for m in (self._algebra.finite(following, MAX_DISTINCT) or []) if m in bits]
                 if self._algebra.inhabited(following)
                 else []
             )

@@ -17,8 +17,8 @@ from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.problems import RefusedError
 
-_MAX_COUNTED = 24
-_MAX_LOOP = (1 << 24) - 2
+MAX_COUNTED = 24
+MAX_LOOP = (1 << 24) - 2
 _COUNT = "[0:6]"
 _COMMAS = "[40:64]"
 
@@ -38,8 +38,10 @@ class ContainsLowering:
         start = max(rule.start for rule in rules)
         while len(shape.prefix) < start and (shape.high is None or len(shape.prefix) < shape.high):
             shape = replace(shape, prefix=(*shape.prefix, shape.rest))
-        if max(shape.low, shape.high or 0) - len(shape.prefix) > _MAX_LOOP:
-            raise RefusedError("too many items beside 'contains'", keyword="maxItems", too_complex=True)
+        if max(shape.low, shape.high or 0) - len(shape.prefix) > MAX_LOOP:
+            raise RefusedError(
+                f"more than {MAX_LOOP} items beside 'contains'", keyword="maxItems", too_complex=True
+            )
         if len(rules) == 1:
             return _Counted(self, shape, rules[0]).write()
         return ContainsAutomaton(self.algebra, self.writer, self.syntax, self.symbol).lower(shape, rules)
@@ -112,8 +114,8 @@ class _Stateful(ABC):
 class _Counted(_Stateful):
     def __init__(self, owner: ContainsLowering, shape: ArrayShape, rule: Contains) -> None:
         super().__init__(owner, shape)
-        if rule.low > _MAX_COUNTED or (rule.high or 0) > _MAX_COUNTED:
-            raise RefusedError(f"more than {_MAX_COUNTED} counted items", keyword="contains", too_complex=True)
+        if rule.low > MAX_COUNTED or (rule.high or 0) > MAX_COUNTED:
+            raise RefusedError(f"more than {MAX_COUNTED} counted items", keyword="contains", too_complex=True)
         self.rule = rule
 
     def options(self, index: int) -> list[Option]:

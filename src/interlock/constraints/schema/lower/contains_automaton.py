@@ -16,9 +16,9 @@ from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.problems import RefusedError
 
-_MAX_KINDS = 8
-_MAX_STATES = 300
-_MAX_STEPS = 2000
+MAX_KINDS = 8
+MAX_STATES = 300
+MAX_STEPS = 2000
 
 State = tuple[int, tuple[int, ...]]  # items so far, and matches of each rule; no higher than it matters
 
@@ -33,7 +33,7 @@ class ContainsAutomaton:
 
     def lower(self, shape: ArrayShape, rules: list[Contains]) -> str:
         """The rule of an inhabited shape. Raises ``RefusedError``."""
-        if len(rules) > _MAX_KINDS:
+        if len(rules) > MAX_KINDS:
             raise _too_many()
         start: State = (0, (0,) * len(rules))
         self._explore(shape, rules, start)
@@ -52,7 +52,7 @@ class ContainsAutomaton:
             steps = [step for step in _steps(shape, rules, state) if self.algebra.inhabited(step[0])]
             self._steps[state] = steps
             num_steps += len(steps)
-            if num_steps > _MAX_STEPS or len(self._steps) > _MAX_STATES:
+            if num_steps > MAX_STEPS or len(self._steps) > MAX_STATES:
                 raise _too_many()
             pending += [following for _, following in steps]
 
@@ -89,7 +89,11 @@ class ContainsAutomaton:
 
 
 def _too_many() -> RefusedError:
-    return RefusedError("several 'contains' have too many combinations", keyword="contains", too_complex=True)
+    return RefusedError(
+        f"several 'contains' need more than {MAX_KINDS} counts, {MAX_STATES} states or {MAX_STEPS} steps",
+        keyword="contains",
+        too_complex=True,
+    )
 
 
 def _is_complete(shape: ArrayShape, rules: list[Contains], state: State) -> bool:

@@ -13,7 +13,7 @@ from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.object_keys import Keys
 from interlock.constraints.schema.problems import RefusedError
 
-_MAX_KINDS = 128  # of values of one key
+MAX_KINDS = 128  # of values of one key
 
 Kind = tuple[Value, frozenset[int]]  # a part of a key's values, and the choices that it makes
 
@@ -43,8 +43,10 @@ class ChoiceBits:
                 split += [(hit, made | makers)] if self._possible(hit) else []
                 split += [(miss, made)] if hit != part and self._possible(miss) else []
             found = split
-            if len(found) > _MAX_KINDS:
-                raise RefusedError("too many kinds of values of one key", keyword="oneOf", too_complex=True)
+            if len(found) > MAX_KINDS:
+                raise RefusedError(
+                    f"more than {MAX_KINDS} kinds of values of one key", keyword="oneOf", too_complex=True
+                )
         return found
 
     def _kinds_of(self, name: str) -> dict[Value, frozenset[int]]:

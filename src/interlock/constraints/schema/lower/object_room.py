@@ -9,7 +9,7 @@ from interlock.constraints.schema.problems import RefusedError
 
 COUNTER_BITS = 16
 MAX_COUNTER = (1 << COUNTER_BITS) - 2
-_MAX_COUNT = 30
+MAX_COUNT = 30
 _MAX_EXACT = 4  # more of what is owed is counted one key each
 
 Owed = tuple[int, str]  # number of what must be shown, and when it needs no further key
@@ -37,5 +37,6 @@ def _num_keys(missing: frozenset[int], together: set[frozenset[int]]) -> int:
 
 def check_count(total: int, named: int, keyword: str) -> None:
     """``named``: how many of the keys have a bit of their own; each is a case."""
-    if named > _MAX_COUNT or total > MAX_COUNTER:
-        raise RefusedError(f"more than {_MAX_COUNT} keys to count", keyword=keyword, too_complex=True)
+    if named > MAX_COUNT or total > MAX_COUNTER:
+        most = MAX_COUNT if named > MAX_COUNT else MAX_COUNTER
+        raise RefusedError(f"more than {most} keys to count", keyword=keyword, too_complex=True)

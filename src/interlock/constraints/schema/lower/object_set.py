@@ -26,7 +26,7 @@ from interlock.constraints.schema.text import lang
 from interlock.constraints.schema.text.derive import disjoint, is_empty
 from interlock.constraints.schema.text.nodes import Lang
 
-_BITS = 64
+BITS = 64
 
 
 def write_set(
@@ -83,13 +83,15 @@ def _layout(keys: Keys, *, distinct: bool) -> _Layout | None:
             keyword="minProperties",
         )
     available = (
-        _BITS - shows - len(keys.exists) - len(keys.choices) - (COUNTER_BITS if counts and keys.others else 0)
+        BITS - shows - len(keys.exists) - len(keys.choices) - (COUNTER_BITS if counts and keys.others else 0)
     )
     must = first + second + (third if counts else [])
     if len(must) > available:
         if not keys.is_simple:
             raise RefusedError(
-                "more keys to keep track of than a rule can hold", keyword="required", too_complex=True
+                f"more keys to keep track of than a rule can hold in {BITS} bits",
+                keyword="required",
+                too_complex=True,
             )
         return None
     names = (first + second + third)[:available]

@@ -59,8 +59,8 @@ class ObjectLowering:
         if not held.factors or not (mixed or unit.low > len(unit.need) or unit.high is not None):
             return [held]
         expanded = presence.terms(held)
-        if expanded is None or len(expanded) > self._options.limits.alternatives:
-            raise RefusedError("too many alternatives of required keys", keyword="required", too_complex=True)
+        if expanded is None:
+            raise _too_many()
         found = [self._algebra.usable(replace(shape, presence=Presence(term))) for term in expanded]
         return [item for item in found if item is not None]
 
@@ -81,7 +81,7 @@ class ObjectLowering:
                 alive += [(name, cell.value) for name in sorted(cell.keys.words)]
         groups = presence.groups(held)
         if groups is None:
-            raise RefusedError("too many alternatives of required keys", keyword="required", too_complex=True)
+            raise _too_many()
         unit = held.unit
         possible: tuple[tuple[Term, ...], ...] = ()
         if groups or unit.forbid:
@@ -133,3 +133,9 @@ class ObjectLowering:
 
 def _relevant(term: Term, names: set[str]) -> Term:
     return Term(term.need, term.forbid & names, term.low, term.high)
+
+
+def _too_many() -> RefusedError:
+    return RefusedError(
+        f"more than {presence.MAX_TERMS} alternatives of required keys", keyword="required", too_complex=True
+    )

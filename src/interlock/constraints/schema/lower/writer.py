@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from interlock.constraints.schema.options import Limits
 from interlock.constraints.schema.problems import RefusedError
 from interlock.constraints.schema.text.emit import terminal
 from interlock.constraints.schema.text.json_spelling import JsonSpelling
@@ -18,6 +17,10 @@ _ANY_BODY = _ANY_TEXT[len(f"/{_QUOTE}") : -len(_QUOTE)]
 _NOBODY = ("", "")
 
 
+MAX_RULES = 20_000
+MAX_GRAMMAR_CHARS = 8_000_000
+
+
 class Symbols(str):
     """Grammar symbols that stand where a terminal expression could: special tokens, several symbols, or none."""
 
@@ -25,10 +28,9 @@ class Symbols(str):
 
 
 class Writer:
-    def __init__(self, prefix: str, limits: Limits) -> None:
+    def __init__(self, prefix: str) -> None:
         self._terminal_prefix = f"{prefix.upper()}_T"
         self._rule_prefix = f"{prefix}_r"
-        self._limits = limits
         self._rules: dict[str, str] = {}  # name to text
         self._same: dict[str, str] = {}  # rules that are only another name
         self._by_body: dict[str, str] = {}
@@ -136,5 +138,8 @@ class Writer:
 
     def _count(self, size: int) -> None:
         self._chars += size + 16
-        if self._chars > self._limits.grammar_chars or len(self._rules) > self._limits.rules:
-            raise RefusedError("the schema is too complex: its grammar exceeds the limit", too_complex=True)
+        if self._chars > MAX_GRAMMAR_CHARS or len(self._rules) > MAX_RULES:
+            raise RefusedError(
+                f"the schema is too complex: its grammar has more than {MAX_RULES} rules or {MAX_GRAMMAR_CHARS} characters",
+                too_complex=True,
+            )

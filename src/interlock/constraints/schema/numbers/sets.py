@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+MAX_CELLS = 2000
 _MAX_POINTS = 64  # bounded multiples are listed up to this many
 
 
@@ -86,28 +87,28 @@ def union(left: NumberSet, right: NumberSet) -> NumberSet:
     )
 
 
-def intersect(left: NumberSet, right: NumberSet, *, max_cells: int = 2000) -> NumberSet:
+def intersect(left: NumberSet, right: NumberSet) -> NumberSet:
     if left in (ALL, right):
         return right
     if right == ALL:
         return left
-    if len(left) * len(right) > max_cells * 50:
+    if len(left) * len(right) > MAX_CELLS * 50:
         raise TooManyCellsError("numbers: too many alternatives")
     out: set[Cell] = set()
     for first in left:
         for second in right:
             out |= _meet(first, second)
-    if len(out) > max_cells:
+    if len(out) > MAX_CELLS:
         raise TooManyCellsError("numbers: too many alternatives")
     return frozenset(out)
 
 
-def complement(cells: NumberSet, *, max_cells: int = 2000) -> NumberSet:
+def complement(cells: NumberSet) -> NumberSet:
     single = sorted(cell.point for cell in cells if cell.point is not None)
     out = _without_points(single)
     for cell in cells:
         if cell.point is None:
-            out = intersect(out, _complement(cell), max_cells=max_cells)
+            out = intersect(out, _complement(cell))
     return out
 
 

@@ -16,7 +16,7 @@ from interlock.constraints.schema.numbers.bounds import EXPONENT_FORM, above, be
 from interlock.constraints.schema.numbers.modulo import MAX_MODULUS, Name, divisible, prime_powers
 from interlock.constraints.schema.numbers.sets import Cell, NumberSet, members
 
-_MAX_SUFFIXES = 2000
+MAX_SUFFIXES = 2000
 _INTEGER = "-?(0|[1-9][0-9]*)"
 _DECIMAL = "-?(0|[1-9][0-9]*)(\\.[0-9]+)?"
 _EXACT = 2**31
@@ -173,8 +173,8 @@ def _endings(period: int, places: int, scale: int, *, padded: bool) -> str:
     tail = ("(\\.0+)?" if places == 0 else "0*") if padded else ""
     twos, fives, _ = _smooth(period)
     suffix = max(twos, fives)
-    if suffix > 300 or 10**suffix // period > _MAX_SUFFIXES:
-        raise UnwritableError("multipleOf has too many endings")
+    if suffix > 300 or 10**suffix // period > MAX_SUFFIXES:
+        raise UnwritableError(f"multipleOf has more than {MAX_SUFFIXES} endings")
     if suffix <= places:
         ending = _fraction_endings(period, suffix, places)
         return f"(0|[1-9][0-9]*){ending}{tail}"

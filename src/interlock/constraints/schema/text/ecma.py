@@ -39,7 +39,7 @@ from interlock.constraints.schema.text.nodes import Lang
 START, WORD, OTHER = 0, 1, 2  # kinds of places
 Rest = tuple[Lang, Lang, Lang]  # a continuation, indexed by the kinds
 
-_MAX_SIZE = 20_000
+MAX_SIZE = 20_000
 _MAX_UNROLL = 64
 _ENDS_IN_WORD = cat(ANY, one_of(chars.WORD))
 _ENDS_IN_OTHER = cat(ANY, one_of(chars.NOT_WORD))
@@ -244,6 +244,6 @@ def _uniform(rest: tuple[Lang, ...]) -> Rest:
 
 
 def _checked(rest: Rest) -> Rest:
-    if max(lang.size for lang in rest) > _MAX_SIZE:
-        raise PatternError("the pattern is too complex")
+    if max(lang.size for lang in rest) > MAX_SIZE:
+        raise PatternError(f"the pattern is too complex: more than {MAX_SIZE} parts when written out")
     return rest

@@ -63,7 +63,7 @@ _CLASSES = {
     "s": chars.SPACE,
     "S": chars.complement(chars.SPACE),
 }
-_MAX_DEPTH = 100
+MAX_DEPTH = 100
 
 
 def parse(pattern: str) -> Syntax:
@@ -94,7 +94,7 @@ class _Parser:
 
     def choice(self) -> Syntax:
         self.depth += 1
-        if self.depth > _MAX_DEPTH:
+        if self.depth > MAX_DEPTH:
             raise PatternError("groups are nested too deeply")
         items = [self.sequence()]
         while self.take("|"):
