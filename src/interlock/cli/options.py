@@ -264,7 +264,7 @@ LOAD = (
         help="Unload a model that is idle; its next request loads it again [default: never].",
     ),
 )
-POLICY = (
+POLICY: tuple[Callable[[_Function], _Function], ...] = (
     click.option(
         "--family", default=None, help="Model family (default: chosen from MODEL); see interlock formats."
     ),

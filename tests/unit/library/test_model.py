@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from interlock import Constraint, InterlockError, Model, TextParser
+from interlock.config import SchemaLimits
 from interlock.constraints import bitmask
 from interlock.constraints.state import ConstraintState
 from interlock.core.events import Finished, TextDelta
@@ -59,18 +60,27 @@ def test_what_cannot_be_enforced_is_refused(model: Model):
     assert refused.value.problems
 
 
+BYTES = ModelDescription(
+    tokenizer=byte_tokenizer(("<|im_end|>",)),
+    architecture="qwen3",
+    name="bytes",
+    chat_template="",
+    context_tokens=4096,
+    bos_token="",
+    eos_token="<|im_end|>",
+)
+
+
+def test_a_model_has_its_own_limits_of_schemas() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    assert accepts(Model(BYTES, family="qwen3").json_schema(schema), Model(BYTES, family="qwen3"), "{}")
+    with pytest.raises(InterlockError, match="more than 1 steps"):
+        Model(BYTES, family="qwen3", schema_limits=SchemaLimits(max_work=1)).json_schema(schema)
+
+
 def test_references_lead_to_documents_that_were_given() -> None:
-    description = ModelDescription(
-        tokenizer=byte_tokenizer(("<|im_end|>",)),
-        architecture="qwen3",
-        name="bytes",
-        chat_template="",
-        context_tokens=4096,
-        bos_token="",
-        eos_token="<|im_end|>",
-    )
     uri = "http://example.com/zip"
-    model = Model(description, family="qwen3", documents={uri: '{"type": "integer"}'})
+    model = Model(BYTES, family="qwen3", documents={uri: '{"type": "integer"}'})
     constraint = model.json_schema({"$ref": uri})
     assert accepts(constraint, model, "5")
     assert not accepts(constraint, model, '"5"')

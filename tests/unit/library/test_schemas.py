@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
-from interlock import InterlockError, Tool, check_schema, schema_of, tool_of
+from interlock import InterlockError, SchemaLimits, Tool, check_schema, schema_of, tool_of
 
 
 class Person(BaseModel):
@@ -99,3 +99,8 @@ def test_a_schema_is_reported_on():
     report = check_schema(Person, [{"name": "a", "age": 1}, {"name": "a", "age": -1}])
     assert report["compiled"]
     assert [found["accepted"] for found in report["instances"]] == [True, False]
+
+
+def test_a_schema_is_reported_on_within_limits():
+    report = check_schema(Person, schema_limits=SchemaLimits(max_work=1))
+    assert not report["compiled"]
