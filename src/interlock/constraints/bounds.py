@@ -106,6 +106,7 @@ _FIXED = (
     Bound("values of items that `uniqueItems` tells apart in the grammar", arrays.MAX_DISTINCT, "left to a guard"),
     Bound("values of items of which two must be equal", arrays.MAX_REPEATABLE),
     Bound("pieces of a set of numbers", sets.MAX_CELLS),
+    Bound("pairs of such pieces where two sets meet", sets.MAX_PAIRS),
     Bound("prime power modulo which `multipleOf` counts", modulo.MAX_MODULUS),
     Bound("endings of the multiples of `multipleOf`", number_text.MAX_SUFFIXES),
     Bound("parts of a `pattern`, written out", ecma.MAX_SIZE),

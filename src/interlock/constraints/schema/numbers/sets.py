@@ -9,6 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 MAX_CELLS = 2000
+MAX_PAIRS = 50 * MAX_CELLS
 _MAX_POINTS = 64  # bounded multiples are listed up to this many
 
 
@@ -53,6 +54,9 @@ INTEGERS: NumberSet = frozenset({Cell(step=Fraction(1))})
 class TooManyCellsError(ValueError):
     """The set needs more cells than allowed."""
 
+    def __init__(self) -> None:
+        super().__init__(f"numbers: more than {MAX_CELLS} alternatives, or {MAX_PAIRS} pairs of them")
+
 
 def fraction(value: float | Decimal) -> Fraction:
     """The exact value of a number as it stands in JSON text (``0.1`` is a tenth)."""
@@ -92,14 +96,14 @@ def intersect(left: NumberSet, right: NumberSet) -> NumberSet:
         return right
     if right == ALL:
         return left
-    if len(left) * len(right) > MAX_CELLS * 50:
-        raise TooManyCellsError("numbers: too many alternatives")
+    if len(left) * len(right) > MAX_PAIRS:
+        raise TooManyCellsError
     out: set[Cell] = set()
     for first in left:
         for second in right:
             out |= _meet(first, second)
     if len(out) > MAX_CELLS:
-        raise TooManyCellsError("numbers: too many alternatives")
+        raise TooManyCellsError
     return frozenset(out)
 
 

@@ -149,7 +149,7 @@ def _multiples(step: Fraction, name: Name, *, padded: bool) -> str:
     counted = []
     for power in prime_powers(rest):
         if power > MAX_MODULUS:
-            raise UnwritableError(f"multipleOf needs a count modulo {power}")
+            raise UnwritableError(f"multipleOf needs a count modulo {power}; at most {MAX_MODULUS} is possible")
         counted.append(f'("-"? {divisible(power, name)})')
     return f"({' & '.join([shape, *counted])})" if counted else shape
 

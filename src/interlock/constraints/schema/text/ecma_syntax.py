@@ -95,7 +95,7 @@ class _Parser:
     def choice(self) -> Syntax:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise PatternError("groups are nested too deeply")
+            raise PatternError(f"groups are nested deeper than {MAX_DEPTH} levels")
         items = [self.sequence()]
         while self.take("|"):
             items.append(self.sequence())
