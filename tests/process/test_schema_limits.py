@@ -19,7 +19,7 @@ from interlock.tokenization.byte_tokenizer import byte_tokenizer
 from tests.fakes.vllm import write_byte_tokenizer
 
 WAIT_S = 60
-ALTERNATIVES, WORK = "--schema-max-alternatives", "--schema-max-work"
+ALTERNATIVES = "--schema-max-alternatives"
 
 
 def alternatives(count: int) -> dict[str, Any]:
@@ -74,23 +74,18 @@ def test_the_limit_holds_for_tools_and_in_the_report(server: httpx.Client) -> No
     assert ALTERNATIVES in json.dumps(report)
 
 
-@pytest.mark.parametrize(
-    ("limits", "option"),
-    [(SchemaLimits(max_alternatives=20), ALTERNATIVES), (SchemaLimits(max_work=50), WORK)],
-)
-async def test_each_pool_keeps_to_its_own_limits_also_in_what_it_remembers(
-    limits: SchemaLimits, option: str
-) -> None:
+async def test_each_pool_keeps_to_its_own_limits_also_in_what_it_remembers() -> None:
+    limits = SchemaLimits(max_alternatives=20)
     spec = ConstraintSpec(root=JsonValue(json.dumps(alternatives(30))))
     narrow, wide = CompilePool(CompileConfig(schema_limits=limits), {}), CompilePool(CompileConfig(), {})
     await narrow.start()
     await wide.start()
     try:
         for is_cached in (False, True):
-            with pytest.raises(InterlockError, match=f"{option} raises the limit"):
+            with pytest.raises(InterlockError, match=f"{ALTERNATIVES} raises the limit"):
                 await narrow.lower(spec)
             assert (await wide.lower(spec)).is_cached == is_cached
-        with pytest.raises(InterlockError, match=option):
+        with pytest.raises(InterlockError, match=ALTERNATIVES):
             await narrow.lower(spec, {"http://example.com/x": "true"})
     finally:
         await narrow.stop()
