@@ -97,3 +97,11 @@ def test_an_instance_that_is_nested_too_deeply_is_no_json(provider: Any) -> None
     found = check(provider, {}).verdict("[" * 100_000)
     assert not found.accepted
     assert "not JSON" in found.reason
+
+
+@pytest.mark.parametrize(("count", "order"), [(980, "declared"), (1900, "any")])
+def test_as_many_optional_keys_as_are_taken_can_be_written(provider: Any, count: int, order: Any) -> None:
+    schema = {"type": "object", "properties": {f"k{i}": {"type": "null"} for i in range(count)}}
+    value = JsonValue(json.dumps(schema), property_order=order, open_objects=True)
+    text = json.dumps({"k0": None, "k1": None, f"k{count - 1}": None, "other": 1})
+    assert SchemaCheck(value, provider, byte_tokenizer()).generates(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -27,5 +28,15 @@ def check_forced(native: Any, mask: bytes) -> None:
     reason = message_of(probe.get_error())
     if num_forced and "items; max" not in reason:
         raise InterlockError("invalid_grammar", "the grammar forces text that never ends")
-    # more ways on than a row of the parser holds, as after the "{" of 2,000 optional keys in declared order
-    raise InterlockError("constraint_too_complex", f"nothing can follow the first token: {reason}")
+    raise InterlockError("constraint_too_complex", _in_plain_words(reason))
+
+
+def _in_plain_words(reason: str) -> str:
+    """More ways on than a row of the parser holds, as where thousands of optional keys or rules may follow."""
+    found = re.search(r"row has (\d+) items; max is (\d+)", reason)
+    if found is None:
+        return f"nothing can follow the first token: {reason}"
+    return (
+        f"the constraint is too wide behind its first token: the parser would hold {found[1]} items, and at most {found[2]} are "
+        "supported; offer fewer alternatives or optional parts at one place"
+    )

@@ -135,3 +135,38 @@ def test_all_refusals_come_at_once() -> None:
         "/properties/a/uniqueItems",
         "/properties/b/items/uniqueItems",
     ]
+
+
+def _optional(count: int, *required: str) -> Any:
+    return {"type": "object", "properties": {f"k{i}": {} for i in range(count)}, "required": [*required]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "order", "refused"),
+    [
+        (_optional(980), "declared", None),
+        (_optional(981), "declared", "/properties"),
+        (_optional(1800, "k900"), "declared", None),
+        (_optional(1900), "any", None),
+        (_optional(1901), "any", "/properties"),
+        ({"items": _optional(981)}, "declared", "/items/properties"),
+    ],
+)
+def test_more_optional_keys_than_the_engine_can_follow_are_refused(
+    schema: Any, order: Any, refused: str | None
+) -> None:
+    syntax = json_syntax(", ", ": ", flexible=False)
+    found = compile_schema(schema, SchemaOptions(property_order=order), syntax, "j").problems
+    assert [item.pointer for item in found] == ([refused] if refused else [])
+    assert all("optional keys" in item.reason for item in found)
+
+
+def test_too_many_alternatives_name_the_keyword_that_multiplies_them() -> None:
+    branches = [
+        {"anyOf": [{"properties": {f"x{i}": {"const": j}}, "required": [f"x{i}"]} for j in range(5)]}
+        for i in range(5)
+    ]
+    schema = {"properties": {"a": {"type": "object", "allOf": branches}}}
+    (found,) = compile_schema(schema, SchemaOptions(), json_syntax(", ", ": ", flexible=False), "j").problems
+    assert (found.keyword, found.pointer) == ("allOf", "/properties/a/allOf")
+    assert "more than 400 alternatives" in found.reason

@@ -23,10 +23,15 @@ Inhabited = Callable[[Value], bool]
 
 
 _MANY = 4  # branches of a oneOf
+_MULTIPLYING = ("allOf", "oneOf", "anyOf", "not", "if", "dependentSchemas")
 
 
 def _ordered(value: Value) -> Iterable[int]:
     return value if len(value) < 2 else sorted(value, key=lambda number: (number < 0, abs(number)))
+
+
+class _TooManyAlternativesError(RefusedError):
+    """A normal form of more alternatives than there may be."""
 
 
 class _NotYetError(Exception):
@@ -170,6 +175,9 @@ class Normalizer(ABC, Generic[Shape]):
         try:
             known = self._positive(schema) if is_positive else self._negative(schema)
         except RefusedError as refused:
+            if isinstance(refused, _TooManyAlternativesError):
+                for keyword in filter(schema.has, _MULTIPLYING):
+                    raise refused.at(keyword, f"{schema.pointer}/{keyword}") from None
             raise refused.at("", schema.pointer) from None
         finally:
             self._open.discard(key)
@@ -210,7 +218,7 @@ class Normalizer(ABC, Generic[Shape]):
             return [self.top]
         limit = self.options.limits.max_alternatives
         if len(out) > limit:
-            raise RefusedError(
+            raise _TooManyAlternativesError(
                 f"too complex: more than {limit} alternatives for one {self.kind}, as 'anyOf', 'oneOf', 'not' and 'if' multiply"
                 f" where they meet ({raised_by(SchemaLimits, 'max_alternatives')})",
                 too_complex=True,

@@ -14,7 +14,7 @@ from interlock.constraints.schema.algebra.presence import Term
 from interlock.constraints.schema.graph import ANYTHING, Value, meet
 from interlock.constraints.schema.lower import conditions as when
 from interlock.constraints.schema.lower.guarding import GuardRecorder
-from interlock.constraints.schema.lower.object_chain import write_chain
+from interlock.constraints.schema.lower.object_chain import refuse_many, write_chain
 from interlock.constraints.schema.lower.object_choices import ChoiceBits
 from interlock.constraints.schema.lower.object_keys import Keys, Pairs
 from interlock.constraints.schema.lower.object_room import COUNTER_BITS, MAX_COUNTER, cases, check_count
@@ -27,6 +27,8 @@ from interlock.constraints.schema.text.derive import disjoint, is_empty
 from interlock.constraints.schema.text.nodes import Lang
 
 BITS = 64
+MAX_OPTIONAL = 1_900
+"""Each takes one of the 2,000 places that the engine has for what may follow, and what is around it takes some."""
 
 
 def write_set(
@@ -41,6 +43,7 @@ def write_set(
     layout = _layout(keys, distinct=options.guards)
     if layout is None:
         return write_chain(keys, writer, syntax, pairs)
+    refuse_many(sum(name not in keys.unit.need for name, _ in keys.named), MAX_OPTIONAL)
     return _SetWriter(keys, writer, syntax, pairs, options, algebra, recorder, layout).write()
 
 
