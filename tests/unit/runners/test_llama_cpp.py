@@ -106,6 +106,20 @@ def test_gpu_layers_without_a_gpu_build_are_refused(tmp_path):
 
 
 @pytest.mark.model
+def test_a_diffusion_model_is_refused(demo_model, tmp_path):
+    """A file that says it is one: LLaDA has the tensors of a Llama, and a name as long."""
+    path = tmp_path / "model.gguf"
+    data = bytearray(demo_model.read_bytes())
+    end = data.index(b"tokenizer.ggml.")
+    data[:end] = data[:end].replace(b"llama", b"llada")
+    path.write_bytes(data)
+    with pytest.raises(InterlockError, match="is a diffusion model") as caught:
+        load_with(config_of(path))
+    assert caught.value.code == "invalid_value"
+    path.unlink()
+
+
+@pytest.mark.model
 def test_context_limits(demo_model):
     with pytest.raises(InterlockError, match="trained for 8192"):
         load_with(dataclasses.replace(config_of(demo_model), context_tokens=16_384))

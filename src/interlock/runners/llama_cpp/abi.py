@@ -182,6 +182,7 @@ def prototypes(structs: Structs) -> dict[str, tuple[Any, list[Any]]]:
         "llama_model_n_ctx_train": (c_int32, [pointer]),
         "llama_model_has_encoder": (c_bool, [pointer]),
         "llama_model_has_decoder": (c_bool, [pointer]),
+        "llama_model_is_diffusion": (c_bool, [pointer]),
         "llama_model_is_recurrent": (c_bool, [pointer]),
         "llama_model_is_hybrid": (c_bool, [pointer]),
         "llama_model_get_vocab": (pointer, [pointer]),

@@ -47,6 +47,10 @@ def load_model(library: Library, config: EngineConfig, max_default_context_token
     try:
         if not native.llama_model_has_decoder(model) or native.llama_model_has_encoder(model):
             raise InterlockError("invalid_value", f"{config.model} is not a decoder-only model")
+        if native.llama_model_is_diffusion(model):
+            raise InterlockError(
+                "invalid_value", f"{config.model} is a diffusion model, which does not write from left to right"
+            )
         context_tokens = _context_tokens(
             config, native.llama_model_n_ctx_train(model), max_default_context_tokens
         )
