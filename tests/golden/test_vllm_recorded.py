@@ -73,6 +73,10 @@ async def test_recorded_answers_are_read(url: str, demo_model: Path):
         return tokenizer.decode([token_id for output in outputs for token_id in output.token_ids])
 
     assert text(answers["free"]) == "The capital of France is Paris."
+    failure = answers["constrained"][-1].failure
+    assert failure is None, (
+        f"asked otherwise than was recorded? record anew: scripts/record_vllm.py ({failure})"
+    )
     assert text(answers["constrained"]) == '{"city": "Paris"}'
     ends = {name: outputs[-1] for name, outputs in answers.items()}
     assert [ends[name].finish_reason for name in ("free", "scored", "constrained")] == ["stop"] * 3
