@@ -61,6 +61,12 @@ PARAMETERS = {
     "mixed": unique({"anyOf": [{"type": "boolean"}, {"enum": [None, 1.5, "x", "1.5x"]}, record(a={"const": 1})]}, 6, 7),
     "deep": record(found=unique(record(tags=unique({"enum": ["p", "q"]}, 1)), 2)),
     "free": unique({"type": "string", "maxLength": 2}, 3, 4),
+    "map": {
+        "type": "object",
+        "propertyNames": {"pattern": "^[ab]{1,5}$"},
+        "additionalProperties": {"anyOf": [{"enum": [1, "a"]}, {"type": "object", "additionalProperties": {"type": "null"}, "maxProperties": 3}]},
+        "maxProperties": 4,
+    },
 }  # fmt: skip
 
 
@@ -83,14 +89,15 @@ class Walk:
         self.events: list[ParserEvent] = []
 
     def run(self, *, drafted: bool) -> Any:
-        """The arguments that the parser reads."""
+        """The arguments that the parser reads. No key is in them twice."""
         while True:
             allowed = self._allowed(drafted)
             if any(token_id in self._vocabulary.stop_ids for token_id in allowed):
                 break
             self._push(self._choice(allowed))
         self.events += self._parser.finish(False)
-        return json.loads("".join(one.text for one in self.events if isinstance(one, ToolCallArguments)))
+        text = "".join(one.text for one in self.events if isinstance(one, ToolCallArguments))
+        return json.loads(text, object_pairs_hook=_members)
 
     def _allowed(self, drafted: bool) -> list[int]:
         row = self._rows[0]
@@ -119,6 +126,11 @@ class Walk:
             self.events += self._parser.push_token(token_id, self._spelling[token_id])
         else:
             self.events += self._parser.push_text(self._decoder.decode(self._vocabulary.tokens[token_id]))
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
 
 
 @pytest.mark.parametrize("name", SYNTAXES)

@@ -59,7 +59,7 @@ def compile_schema(
         make = lowering or (
             lambda algebra, writer, options, problems: ValueLowering(algebra, writer, syntax, options, problems)
         )
-        return _lower(graph, options, make, prefix, problems, report)
+        return _lower(graph, options, make, prefix, problems, report, is_json=lowering is None)
     except RefusedError as refused:
         problems.add_refused(refused)
     except RecursionError:
@@ -74,6 +74,8 @@ def _lower(
     prefix: str,
     problems: Problems,
     report: SchemaReport,
+    *,
+    is_json: bool,
 ) -> Compiled:
     algebra = Algebra(graph, options)
     root = graph.value(graph.root)
@@ -85,7 +87,6 @@ def _lower(
     start = writer.rule(lowering.lower(root))
     if problems.found:
         return Compiled("", "", report, tuple(problems.found))
-    guards = lowering.recorder.plan(root, lowering.algebra)
-    return Compiled(
-        writer.resolve(start), writer.text(), report if guards is None else report.guarded(), (), guards
-    )
+    guards = lowering.recorder.plan(root, lowering.algebra, is_json=is_json)
+    has_items = guards is not None and guards.has_items
+    return Compiled(writer.resolve(start), writer.text(), report.guarded() if has_items else report, (), guards)

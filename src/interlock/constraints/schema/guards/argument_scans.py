@@ -99,6 +99,10 @@ class TagScan(Scan):
     def _is_outermost(self) -> bool:
         return len(self._frames) == 1
 
+    def _skips_space(self, mode: Mode) -> bool:
+        """What separates parameters may begin with it."""
+        return super()._skips_space(mode) and not (mode == "after" and self._is_outermost)
+
     def _skip_plain(self) -> None:
         if not self._is_outermost:
             super()._skip_plain()

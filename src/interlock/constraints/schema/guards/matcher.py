@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from interlock.constraints.providers.base import (
     Row,
     SpentBy,
 )
+from interlock.constraints.schema.guards import keys
 from interlock.constraints.schema.guards.arrivals import Arrivals
 from interlock.constraints.schema.guards.backtracking import (
     Culprit,
@@ -30,10 +31,11 @@ from interlock.constraints.schema.guards.backtracking import (
     hold_after,
     with_ban,
 )
+from interlock.constraints.schema.guards.keys import KeyWatch
 from interlock.constraints.schema.guards.narrowing import Narrowing
 from interlock.constraints.schema.guards.rivals import is_near
 from interlock.constraints.schema.guards.room import in_question
-from interlock.constraints.schema.guards.scan import RepetitionError
+from interlock.constraints.schema.guards.scan import RepetitionError, State
 from interlock.constraints.schema.guards.turn import GuardedTurn, LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
@@ -65,6 +67,23 @@ class GuardedGrammar:
         return GuardedMatcher(self._inner.matcher(), self._turn, self._vocabulary, self._arrivals)
 
 
+class _Watch(NamedTuple):
+    """What to watch at ``readings``. guarded: see ``guarded_states``."""
+
+    readings: Readings
+    keys: KeyWatch
+    guarded: list[State]
+
+    @staticmethod
+    def at(readings: Readings, vocabulary: GuardVocabulary) -> _Watch:
+        return _Watch(readings, keys.watch(readings, vocabulary), guarded_states(readings))
+
+    @property
+    def is_quiet(self) -> bool:
+        """No token can repeat anything."""
+        return not (self.guarded or self.keys.completers or self.keys.doubtful)
+
+
 class GuardedMatcher:
     """A ``Matcher`` of a turn in which some JSON values are guarded. It rolls back with the matcher inside. Where
     every continuation would repeat something, it fails, unless it can ``backtrack``. arrivals: shared by all matchers of a grammar."""
@@ -77,6 +96,7 @@ class GuardedMatcher:
         self._vocabulary = vocabulary
         self._arrivals = arrivals
         self._readings = [turn.start()]  # one for each accepted token, the start first
+        self._watch: _Watch | None = None
         self._holds: list[Hold | None] = [None]  # likewise
         self._error: str | None = None
         self._is_stuck = False
@@ -102,6 +122,8 @@ class GuardedMatcher:
 
     def narrow_in_time(self, row: Row) -> None:
         """``narrow`` that fails where it has taken more than ``MAX_MASK_S``."""
+        if self._watched().is_quiet:
+            return
         started = time.thread_time()
         self.narrow(row)
         seconds = time.thread_time() - started
@@ -112,8 +134,12 @@ class GuardedMatcher:
 
     def narrow(self, row: Row) -> None:
         """Take from ``row``, the mask of the grammar, what would repeat something."""
-        states = guarded_states(self.readings)
-        if not states or not row.any():
+        watch = self._watched()
+        if watch.is_quiet or not row.any():
+            return
+        self._narrow_keys(row, watch.keys)
+        states = watch.guarded
+        if not states:
             return
         tokens = in_question(states[0], row, self._vocabulary) if len(self.readings) == 1 else None
         if tokens == [] and not is_near(states[0]):
@@ -123,10 +149,26 @@ class GuardedMatcher:
             self._is_stuck = True
             self._fail("every continuation repeats an earlier item")
 
+    def _narrow_keys(self, row: Row, watch: KeyWatch) -> None:
+        vetoed = watch.repeating(row, self._vocabulary, self.after)
+        for token_id in vetoed:
+            bitmask.clear(row, token_id)
+        self.num_vetoed += len(vetoed)
+        if vetoed and not row.any():
+            self._fail("every continuation repeats an earlier key")
+
+    def _watched(self) -> _Watch:
+        """What to watch at ``readings``."""
+        watch, readings = self._watch, self._readings[-1]
+        if watch is None or watch.readings is not readings:
+            watch = self._watch = _Watch.at(readings, self._vocabulary)
+        return watch
+
     def accept(self, token_id: int) -> None:
         self._check()
         try:
             self.advance(token_id)
+            self._watched()  # here, as masks are waited for
         except RepetitionError:
             self._fail("the token repeats an earlier item")
         except LostError:
@@ -222,7 +264,7 @@ class GuardedMatcher:
         self.narrow_in_time(rows[0])
         legal = list(self._legal(draft[: plan.num_valid]))
         num_valid = len(legal)
-        if any(map(guarded_states, (self.readings, *legal))):
+        if not all(_Watch.at(one, self._vocabulary).is_quiet for one in (self.readings, *legal)):
             num_valid = self._narrow_behind(draft[:num_valid], rows)
         return DraftPlan(num_valid=num_valid, rows=rows[: num_valid + 1])
 

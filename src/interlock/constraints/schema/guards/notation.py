@@ -101,6 +101,13 @@ def has_brackets(notation: Notation) -> bool:
     return isinstance(notation, Json | BareKeys)
 
 
+def may_end(notation: Notation, mode: str, depth: int) -> bool:
+    """Only what follows tells whether a document ends in ``mode``, inside so many containers. See ``State.may_end``."""
+    if has_brackets(notation):
+        return mode == "scalar" and not depth
+    return mode == "start" or (mode == "after" and depth == 1)
+
+
 def key_text(notation: Notation, key: str, *, is_outermost: bool, plain: bytes) -> bytes:
     """A key as far as it decides which one it is. plain: its spelling in JSON."""
     match notation:

@@ -49,12 +49,15 @@ NO_ROOM: Final = Room()
 
 @dataclass(frozen=True, slots=True)
 class GuardNode:
-    """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes
-    twice. prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read.
+    """One value of the grammar. unique: as an array, its items differ. distinct: as an object, no key comes twice, where
+    keys are counted, or where a key that has begun may not become a new one. once: as an object, no key comes twice, where
+    neither matters.
+    prefix, rest, names, others: nodes of what is inside. kinds: its JSON types, as far as they decide how it is read.
     slots: see ``Slots``. inexact: items may run out in ways that these do not tell. arrays, objects: the room in them."""
 
     unique: bool = False
     distinct: bool = False
+    once: bool = False
     prefix: tuple[Nodes, ...] = ()
     rest: Nodes = frozenset()
     names: tuple[tuple[str, Nodes], ...] = ()
@@ -74,8 +77,9 @@ class GuardPlan:
     root: Nodes
 
     @property
-    def is_needed(self) -> bool:
-        return any(node.unique or node.distinct for node in self.nodes)
+    def has_items(self) -> bool:
+        """Items of an array must differ."""
+        return any(node.unique for node in self.nodes)
 
     def item(self, nodes: Nodes, index: int) -> Nodes:
         out: Nodes = frozenset()
@@ -100,6 +104,9 @@ class GuardPlan:
 
     def distinct(self, nodes: Nodes) -> bool:
         return any(self.nodes[number].distinct for number in nodes)
+
+    def once(self, nodes: Nodes) -> bool:
+        return any(self.nodes[number].once for number in nodes)
 
     def kinds(self, nodes: Nodes) -> frozenset[str]:
         """The JSON types of a value."""
@@ -128,6 +135,7 @@ class GuardPlan:
             {
                 "unique": node.unique,
                 "distinct": node.distinct,
+                "once": node.once,
                 "prefix": [sorted(item) for item in node.prefix],
                 "rest": sorted(node.rest),
                 "names": {name: sorted(found) for name, found in node.names},
@@ -148,10 +156,16 @@ class GuardPlan:
         return GuardPlan(tuple(_node(item) for item in data["nodes"]), frozenset(data["root"]))
 
 
+_ANYWHERE: Final[Nodes] = frozenset((0,))
+EVERY_KEY_ONCE: Final = GuardPlan((GuardNode(once=True, rest=_ANYWHERE, others=_ANYWHERE),), _ANYWHERE)
+"""For JSON of which nothing else is to be watched: the same at every place, as declared keys do not come twice anyway."""
+
+
 def _node(data: dict[str, Any]) -> GuardNode:
     return GuardNode(
         data["unique"],
         data["distinct"],
+        data["once"],
         tuple(frozenset(item) for item in data["prefix"]),
         frozenset(data["rest"]),
         tuple((name, frozenset(found)) for name, found in data["names"].items()),

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from interlock.constraints.schema.guards.notation import JSON, Notation, has_brackets
+from interlock.constraints.schema.guards.notation import JSON, Notation, may_end
 from interlock.constraints.schema.guards.plan import NO_ROOM, GuardPlan, Nodes, Room
 from interlock.constraints.schema.guards.seen import Seen
 from interlock.constraints.schema.guards.slots import SlotValues, reserved, slots_in
@@ -38,6 +38,7 @@ _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
 _SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsnTFNo")
 _EXACT: Final = frozenset(("start", "between", "tag", "end tag", "leave"))  # modes in which space is no space
+_KEYS: Final = frozenset(("key string", "key escape"))
 _OPEN: Final = frozenset(("string", "string escape", "scalar", "key string", "key escape"))
 
 
@@ -84,7 +85,7 @@ class Memo:
 class Frame(msgspec.Struct, frozen=True):
     """An open array or object.
 
-    seen: its items or keys so far, where it is checked: they must differ. kept: its content is part of an item that must
+    seen: its items or keys so far, where it is checked or each key may come ``once``: they must differ. kept: its content is part of an item that must
     differ from others. parts: what is complete of that content. origin: earlier items, or the parts of them in this place,
     of the same kind; rivals: those of them that this one may still become. slots: later positions that need one of few
     values; reserved: values that the item at ``index`` must leave to them. is_inexact: more values may have to be left than
@@ -94,6 +95,7 @@ class Frame(msgspec.Struct, frozen=True):
     nodes: Nodes
     is_array: bool
     checked: bool
+    once: bool = False
     kept: bool = False
     origin: tuple[Canonical, ...] = ()
     rivals: tuple[Canonical, ...] = ()
@@ -175,13 +177,6 @@ def inside(frame: Frame, text: bytes = b"") -> Iterable[Canonical]:
     return tuple(value for rival in frame.rivals for key, value in rival[1:] if key == frame.key)
 
 
-def may_end(notation: Notation, mode: Mode, depth: int) -> bool:
-    """See ``State.may_end``."""
-    if has_brackets(notation):
-        return mode == "scalar" and not depth
-    return mode == "start" or (mode == "after" and depth == 1)
-
-
 class Scan:
     """One run over new bytes."""
 
@@ -213,8 +208,12 @@ class Scan:
 
     def state(self) -> tuple[State, int]:
         """Where the run ended, and how far it came."""
-        text = self._text[self._begin : self._at] if self._mode in self._open_modes else b""
+        text = self._text[self._begin : self._at] if self._mode in self._open_modes and self._is_told() else b""
         return State(self._mode, tuple(self._frames), text, self._notation, self._bans), self._at - self._start
+
+    def _is_told(self) -> bool:
+        """What is open matters beyond its mode: a key, or a value where one is compared. A long one is kept for every token."""
+        return self._mode in _KEYS or self._notation != JSON or any(frame.checked for frame in self._frames)
 
     def _skip_plain(self) -> None:
         """Over what ends no string."""
@@ -241,11 +240,14 @@ class Scan:
             if byte in _SCALAR or (byte in _SPACE and self._frames):
                 return mode
             mode = self._scalar_completed(self._at)
-        if byte in _SPACE and mode not in _EXACT:
+        if byte in _SPACE and self._skips_space(mode):
             return mode
         if mode == "value":
             return self._value(byte)
         return self._between(mode, byte)
+
+    def _skips_space(self, mode: Mode) -> bool:
+        return mode not in _EXACT
 
     def _between(self, mode: Mode, byte: int) -> Mode:
         """A byte that is no part of a value."""
@@ -291,9 +293,10 @@ class Scan:
             if kept:
                 origin = tuple(one for one in inside(outer) if isinstance(one, tuple) and one[0] == kind)
         checked = plan.unique(nodes) if is_array else plan.distinct(nodes)
+        once = not is_array and not checked and plan.once(nodes)
         memo = Memo() if checked else None
         room = plan.room(nodes, is_array=is_array) if kept or checked else NO_ROOM
-        frame = Frame(nodes, is_array, checked, kept, origin=origin, rivals=origin, memo=memo, room=room)
+        frame = Frame(nodes, is_array, checked, once, kept, origin=origin, rivals=origin, memo=memo, room=room)
         if checked and is_array:
             values = slots_in(self._notation, plan.slots(nodes))
             frame = replace(frame, slots=values, is_inexact=plan.inexact(nodes))
@@ -375,7 +378,7 @@ class Scan:
     def _name(self, key: str) -> None:
         """The next value is that of ``key``."""
         frame = self._frames[-1]
-        if frame.checked:
+        if frame.checked or frame.once:
             frame = self._with(frame, key)
         if frame.kept and any(name == key for name, _ in frame.parts):
             parts = tuple(part for part in frame.parts if part[0] != key)  # the last one counts

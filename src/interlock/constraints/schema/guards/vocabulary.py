@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import get_args
 
 import numpy as np
@@ -21,12 +24,15 @@ from interlock.constraints.schema.guards.notation import (
 )
 from interlock.constraints.schema.guards.reopeners import Reopeners
 from interlock.constraints.schema.guards.rivals import Respelling
+from interlock.constraints.schema.guards.values import spelling
 from interlock.core.tokenizer import Vocabulary
 
 COMPLETER = re.compile(rb'[",\]}]')
 """Bytes that may complete an item or a key."""
 
 _END_OF_STRING = re.compile(rb'[^"\\]*(".*)', re.DOTALL)
+_BEGINNING = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'(?=("(?:[^"\\]|\\.)*"))', re.DOTALL)
 _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
 
 
@@ -74,7 +80,8 @@ _MAX_FOLLOWING = 8
 
 
 class GuardVocabulary:
-    """A vocabulary, and which of its tokens can do what in a document. Built once."""
+    """A vocabulary, and which of its tokens can do what in a document. Built once. quoting: a row of the tokens with a quote;
+    holding_strings: of those with two. whole_strings: what is between these. ends_of_strings: see ``_find_ends_of_strings``."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.special_ids = vocabulary.special_ids
@@ -97,12 +104,33 @@ class GuardVocabulary:
             for in_string in (False, True)
         )
         self._known: dict[bytes, bitmask.Mask] = {}
+        self._prepared: set[Notation] = set()
         self.prepare(JSON)
         self._ways_out = self._find_ways_out()
+        self.quoting = self._matching(rb'"')
+        self.holding_strings = self._matching(rb'".*"')
+        self.whole_strings = frozenset(self._find_whole_strings())
+        self.ends_of_strings = self._find_ends_of_strings()
         self._beyond: dict[bytes, Ids] = {}
         self._beginnings: dict[bytes, list[int]] = {}
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
+
+    def _find_whole_strings(self) -> Iterator[str]:
+        """What stands between two quotes of one token, read as JSON."""
+        for token in self._texts:
+            for quoted in _STRING.findall(token):
+                with contextlib.suppress(ValueError):
+                    yield json.loads(quoted)
+
+    def _find_ends_of_strings(self) -> dict[bytes, list[int]]:
+        """From what tokens write of a string of JSON in which they begin, in its plainest spelling, to those that end it by that."""
+        found: dict[bytes, list[int]] = {}
+        for number, token in zip(self._sorted_ids.tolist(), self._texts, strict=True):
+            end = _BEGINNING.match(token)
+            if end is not None:
+                found.setdefault(_plainest(end[0]), []).append(number)
+        return found
 
     def _steps(self) -> list[int]:
         """Tokens of which one begins any text that can be spelt at all: single bytes, and the longer ones where the
@@ -167,6 +195,9 @@ class GuardVocabulary:
 
     def prepare(self, notation: Notation) -> None:
         """Find out now what values in ``notation`` will need."""
+        if notation in self._prepared:
+            return
+        self._prepared.add(notation)
         for manner in get_args(Respelling):
             self.respelt(manner, notation)
         for in_string in (False, True):
@@ -206,6 +237,14 @@ class GuardVocabulary:
             ids = self._sorted_ids[matches].tolist()
             found = self._known[regex] = bitmask.of_ids(self._vocab_size, ids)
         return found
+
+
+def _plainest(end: bytes) -> bytes:
+    """The end of a string, its quote included, in its plainest spelling."""
+    try:
+        return spelling(json.loads(b'"' + end))[1:] if b"\\" in end else end
+    except ValueError:
+        return end
 
 
 def _successor(text: bytes) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from interlock.constraints.schema.algebra.algebra import Algebra
 from interlock.constraints.schema.algebra.arrays import ArrayShape
 from interlock.constraints.schema.graph import ANYTHING, NEVER, Value
-from interlock.constraints.schema.guards.plan import GuardNode, GuardPlan, Nodes, Slots
+from interlock.constraints.schema.guards.plan import EVERY_KEY_ONCE, GuardNode, GuardPlan, Nodes, Slots
 from interlock.constraints.schema.lower.object_keys import Keys
 from interlock.constraints.schema.lower.plenty import ArrayPlaces, ObjectPlaces, Places, object_places, rooms
 
@@ -17,6 +17,7 @@ from interlock.constraints.schema.lower.plenty import ArrayPlaces, ObjectPlaces,
 class _Draft:
     unique: bool = False
     distinct: bool = False
+    once: bool = False
     prefix: list[set[Value]] = field(default_factory=list)
     rest: set[Value] = field(default_factory=set)
     names: dict[str, set[Value]] = field(default_factory=dict)
@@ -43,8 +44,9 @@ class _Draft:
             known.add(shape.item(index))
         self.rest.add(shape.rest)
 
-    def add_object(self, keys: Keys, places: ObjectPlaces | None, *, distinct: bool) -> None:
+    def add_object(self, keys: Keys, places: ObjectPlaces | None, *, distinct: bool, once: bool) -> None:
         self.distinct = self.distinct or distinct
+        self.once = self.once or once
         self.places.objects.append(places)
         self.kinds.add("object")
         listed = dict(keys.named)
@@ -67,6 +69,7 @@ class GuardRecorder:
     def __init__(self) -> None:
         self._records: list[tuple[Value, Callable[[_Draft], None]]] = []
         self._is_needed = False
+        self._is_open = False
         self.current: Value = ANYTHING
 
     def array(
@@ -86,11 +89,13 @@ class GuardRecorder:
 
         self._records.append((self.current, record))
 
-    def object(self, keys: Keys, *, distinct: bool, any_order: bool) -> None:
+    def object(self, keys: Keys, *, distinct: bool, once: bool, any_order: bool) -> None:
+        """distinct, once: see ``GuardNode``."""
         self._is_needed = self._is_needed or distinct
+        self._is_open = self._is_open or once
 
         def record(draft: _Draft) -> None:
-            draft.add_object(keys, object_places(keys, any_order=any_order), distinct=distinct)
+            draft.add_object(keys, object_places(keys, any_order=any_order), distinct=distinct, once=once)
 
         self._records.append((self.current, record))
 
@@ -102,10 +107,12 @@ class GuardRecorder:
         """A part of the values of a key (``None``: of undeclared ones) has a rule of its own."""
         self._records.append((self.current, lambda draft: draft.add_part(name, value)))
 
-    def plan(self, root: Value, algebra: Algebra) -> GuardPlan | None:
-        """The plan for the whole document, ``None`` if nothing needs a guard."""
-        if not self._is_needed:
+    def plan(self, root: Value, algebra: Algebra, *, is_json: bool) -> GuardPlan | None:
+        """The plan for the whole document, ``None`` if nothing needs a guard. is_json: it is written as JSON."""
+        if not (self._is_needed or self._is_open):
             return None
+        if is_json and not self._is_needed:
+            return EVERY_KEY_ONCE
         drafts: dict[Value, _Draft] = {}
         for value, record in self._records:
             record(drafts.setdefault(value, _Draft()))
@@ -119,6 +126,7 @@ class GuardRecorder:
             GuardNode(
                 draft.unique,
                 draft.distinct,
+                draft.once,
                 tuple(nodes(item) for item in draft.prefix),
                 nodes(draft.rest),
                 tuple((name, nodes(known)) for name, known in draft.names.items()),

@@ -14,13 +14,17 @@ from interlock.constraints.schema.lower.guarding import GuardRecorder
 from interlock.constraints.schema.lower.object_chain import write_chain
 from interlock.constraints.schema.lower.object_keys import Keys, Pairs
 from interlock.constraints.schema.lower.object_set import write_set
+from interlock.constraints.schema.lower.plenty import are_many
 from interlock.constraints.schema.lower.syntax import ArgumentSyntax
 from interlock.constraints.schema.lower.writer import Writer
 from interlock.constraints.schema.options import SchemaOptions
 from interlock.constraints.schema.problems import RefusedError
-from interlock.constraints.schema.text.nodes import Words
+from interlock.constraints.schema.text.finite import words
+from interlock.constraints.schema.text.growth import always_grows
+from interlock.constraints.schema.text.nodes import Lang, Words
 
-_MAX_LISTED_KEYS = 256  # a cell of finitely many keys becomes named keys up to this many
+_MAX_LISTED_KEYS = 256  # a cell of keys that are told one by one becomes named keys up to this many
+_MAX_FOUND_KEYS = 16  # and one of few keys: all of them may have come, and then no way is left behind a comma
 
 
 class ObjectLowering:
@@ -76,9 +80,10 @@ class ObjectLowering:
             is_wanted = closed is not None
             alive, others = closed or (alive, others)
         for cell in list(others):
-            if isinstance(cell.keys, Words) and len(cell.keys.words) <= _MAX_LISTED_KEYS:
+            listed = _listed(cell.keys)
+            if listed is not None:
                 others.remove(cell)
-                alive += [(name, cell.value) for name in sorted(cell.keys.words)]
+                alive += [(name, cell.value) for name in listed]
         groups = presence.groups(held)
         if groups is None:
             raise _too_many()
@@ -118,17 +123,22 @@ class ObjectLowering:
     def _write(self, keys: Keys) -> str:
         counted = keys.unit.low > max(1, len(keys.unit.need)) or bool(keys.exists)
         any_order = self._options.property_order == "any"
-        self._recorder.object(
-            keys,
-            distinct=self._options.guards and bool(keys.others) and counted,
-            any_order=any_order,
-        )
+        is_open = self._options.guards and bool(keys.others)
+        distinct = is_open and (counted or not all(always_grows(cell.keys) for cell in keys.others))
+        self._recorder.object(keys, distinct=distinct, once=is_open and not distinct, any_order=any_order)
         few = len(keys.named) + bool(keys.others) < 2 or not keys.named
         if keys.is_simple and (not any_order or few):
             return write_chain(keys, self._writer, self._syntax, self._pair)
         return write_set(
             keys, self._writer, self._syntax, self._pair, self._options, self._algebra, self._recorder
         )
+
+
+def _listed(keys: Lang) -> list[str] | None:
+    """All of them, where they are few."""
+    if isinstance(keys, Words):
+        return sorted(keys.words) if len(keys.words) <= _MAX_LISTED_KEYS else None
+    return None if are_many(keys) else words(keys, _MAX_FOUND_KEYS)
 
 
 def _relevant(term: Term, names: set[str]) -> Term:

@@ -60,9 +60,14 @@ def object_places(keys: Keys, *, any_order: bool) -> ObjectPlaces | None:
     last = () if keys.others else keys.named[-1:]  # a later key leaves out all in front of it
     named = keys.named if is_any else last
     return ObjectPlaces(
-        any(_bits(cell.keys) >= _PLENTY for cell in keys.others),
+        any(are_many(cell.keys) for cell in keys.others),
         tuple((name, value) for name, value in named if name not in asked),
     )
+
+
+def are_many(words: Lang) -> bool:
+    """It is easily told that there are more words than are ever written."""
+    return _bits(words) >= _PLENTY
 
 
 def array_places(shape: ArrayShape, algebra: Algebra) -> ArrayPlaces | None:
