@@ -134,8 +134,11 @@ class Server:
                 access_log=False,
                 server_header=False,
                 ws="none",
-                http=bounded_connection(config.http.header_timeout_s, config.http.write_timeout_s),
-                h11_max_incomplete_event_size=config.http.max_header_bytes,
+                http=bounded_connection(
+                    head_timeout_s=config.http.header_timeout_s,
+                    write_timeout_s=config.http.write_timeout_s,
+                    max_head_bytes=config.http.max_header_bytes,
+                ),
                 ssl_certfile=config.http.ssl_certfile,
                 ssl_keyfile=config.http.ssl_keyfile,
                 timeout_graceful_shutdown=round(config.http.drain_s + _LAST_BYTES_S),

@@ -6,21 +6,25 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from interlock import log
 
 _LOG = log.get(__name__)
 
 
-class BoundedConnection(H11Protocol):
-    """The head of a request must arrive within ``head_timeout_s`` of its first byte, or of the connection's begin. When so
+class BoundedConnection(HttpToolsProtocol):
+    """The head of a request must arrive within ``head_timeout_s`` of its first byte, or of the connection's begin, and is read
+    up to ``max_head_bytes``. When so
     much of an answer waits that nothing more is written, the client must take something of it within
     ``write_timeout_s``; one that does not loses its connection, and the answer ends like that of a client that left.
     """
 
     head_timeout_s: float
     write_timeout_s: float
+    max_head_bytes: int
+    _num_head_bytes = 0
+    _is_in_head = True
     _waiting: asyncio.TimerHandle | None = None
     _stalling: asyncio.TimerHandle | None = None
 
@@ -29,8 +33,23 @@ class BoundedConnection(H11Protocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
+        self._num_head_bytes += len(data)
         super().data_received(data)
+        if self._is_in_head and self._num_head_bytes > self.max_head_bytes and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too long.")
         self._watch()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head = True
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._num_head_bytes = 0
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -81,7 +100,13 @@ class BoundedConnection(H11Protocol):
         self.transport.abort()
 
 
-def bounded_connection(head_timeout_s: float, write_timeout_s: float) -> type[asyncio.Protocol]:
+def bounded_connection(
+    *, head_timeout_s: float, write_timeout_s: float, max_head_bytes: int
+) -> type[asyncio.Protocol]:
     """The protocol class for a server with these bounds."""
-    bounds = {"head_timeout_s": head_timeout_s, "write_timeout_s": write_timeout_s}
+    bounds = {
+        "head_timeout_s": head_timeout_s,
+        "write_timeout_s": write_timeout_s,
+        "max_head_bytes": max_head_bytes,
+    }
     return type("Connection", (BoundedConnection,), bounds)

@@ -20,6 +20,7 @@ from interlock.config import HttpConfig
 REQUEST = b"GET /version HTTP/1.1\r\nhost: localhost\r\n"
 END = b"connection: close\r\n\r\n"
 READ_S = 20
+BOUNDS: dict[str, Any] = {"head_timeout_s": 20.0, "write_timeout_s": 60.0, "max_head_bytes": 4096}
 
 
 @asynccontextmanager
@@ -33,8 +34,9 @@ async def serving(
         app,
         log_config=None,
         lifespan="off",
-        http=bounded_connection(head_timeout_s, write_timeout_s),
-        h11_max_incomplete_event_size=4096,
+        http=bounded_connection(
+            head_timeout_s=head_timeout_s, write_timeout_s=write_timeout_s, max_head_bytes=4096
+        ),
     )
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve([listener]))
@@ -124,7 +126,7 @@ async def test_an_answer_that_nobody_reads_ends() -> None:
 def test_who_takes_nothing_of_an_answer_is_cut_off(waiting: list[int], is_cut: bool) -> None:
     timers: list[Callable[[], None]] = []
     loop = Mock(call_later=lambda _s, judge, *facts: timers.append(lambda: judge(*facts)) or Mock())
-    connection: Any = bounded_connection(20.0, 60.0)(
+    connection: Any = bounded_connection(**BOUNDS)(
         uvicorn.Config(Mock()), server_state=ServerState(), app_state={}, _loop=loop
     )
     transport = Mock(get_write_buffer_size=Mock(side_effect=waiting))
@@ -137,7 +139,7 @@ def test_who_takes_nothing_of_an_answer_is_cut_off(waiting: list[int], is_cut: b
 
 def test_who_has_taken_what_waited_is_watched_no_more() -> None:
     timer = Mock()
-    connection: Any = bounded_connection(20.0, 60.0)(
+    connection: Any = bounded_connection(**BOUNDS)(
         uvicorn.Config(Mock()),
         server_state=ServerState(),
         app_state={},
