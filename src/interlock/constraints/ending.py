@@ -30,8 +30,8 @@ MAX_LOOKS = 300
 
 _SPARE_SPELLING, _SPARE_TOKENS = 2, 16
 """A way is given up with so many times, and so many more, tokens than may be: spelt anew it has fewer."""
-MAX_CPU_S = 0.25
-"""Ten times what a search takes: only masks of guards that are slow by themselves come here, and other searches wait."""
+MAX_CPU_S = 0.5
+"""Twenty times what a search takes: only masks of guards that are slow by themselves come here, and other searches wait."""
 _MAX_BYTES = 4_096
 _FREE = 64  # so many bytes may follow: it is free text
 _CLOSING = b"}])\"',"
