@@ -17,9 +17,9 @@ VARIABLES: dict[str, str] = {
     "INTERLOCK_LOG_LEVEL": "debug, info, warning or error",
 }
 
-_SPINS = "1000"
-"""Rounds of a loop, some 20 µs, that a thread of libgomp waits for others before it sleeps. By itself it waits 300,000, and
-a pass of 15 ms becomes one of 900 ms where another process wants a core."""
+_SPINS = "100000"
+"""Rounds of a loop, some 2 ms, that a thread of libgomp waits for others before it sleeps; by itself 300,000. Each sleep costs the
+pass some microseconds, and lets another process in; each round takes a core from one that could use it."""
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
