@@ -98,14 +98,14 @@ def _show(result: dict[str, Any]) -> None:
     for row in result["report"]:
         table.add_row(*(Text(row[name]) for name in ("keyword", "pointer", "state", "reason")))
     Console().print(table)
-    if not result["compiled"]:
+    if result["compiled"]:
+        click.echo(
+            f"grammar: {result['grammar_chars']} characters, {result['grammar_rules']} rules; "
+            f"lowered in {result['lower_ms']} ms, compiled in {result['compile_ms']} ms"
+        )
+        click.echo(f"sample: {'none was found' if result['sample'] is None else result['sample']}")
+    else:
         click.echo("refused")
-        return
-    click.echo(
-        f"grammar: {result['grammar_chars']} characters, {result['grammar_rules']} rules; "
-        f"lowered in {result['lower_ms']} ms, compiled in {result['compile_ms']} ms"
-    )
-    click.echo(f"sample: {'none was found' if result['sample'] is None else result['sample']}")
     for item in result["instances"]:
         told = "accepted" if item["accepted"] else f"stops at character {item['position']}"
         click.echo(f"{item['file']}: {told}{': ' if item['reason'] else ''}{item['reason']}")

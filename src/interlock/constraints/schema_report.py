@@ -32,7 +32,7 @@ def schema_report(
     *,
     options: SchemaOptions = GUARDED,
 ) -> dict[str, Any]:
-    """JSON data: ``compiled`` and ``report``; where it compiled also sizes, times in ms, ``sample`` and ``instances``.
+    """JSON data: ``compiled``, ``report`` and ``instances``; where it compiled also sizes, times in ms and ``sample``.
 
     provider: over ``tokenizer``, in which every byte is a token. timed: the provider whose compile is timed, if not
     that one. documents: schemas that references may name, JSON text by URI. options: of the schema, beside these and what
@@ -48,14 +48,14 @@ def schema_report(
     lower_ms = _since(begin)
     rows = _rows(compiled)
     if compiled.problems:
-        return {"compiled": False, "report": rows}
+        return _refused(rows, instances)
     begin = time.perf_counter()
     try:
         lowered = lower(ConstraintSpec(root=value), {}, options=options, trial=trial)
         (timed or provider).compile(lowered.grammar)
     except InterlockError as error:
         rows.append(_row(Problem(reason=error.message), "refused"))
-        return {"compiled": False, "report": rows}
+        return _refused(rows, instances)
     compile_ms = _since(begin)
     checked = SchemaCheck(value, provider, tokenizer, documents, options)
     return {
@@ -68,6 +68,11 @@ def schema_report(
         "sample": checked.sample(),
         "instances": [_verdict(checked, text) for text in instances],
     }
+
+
+def _refused(rows: list[dict[str, str]], instances: Sequence[str]) -> dict[str, Any]:
+    verdict = {"accepted": False, "position": 0, "reason": "the schema is refused"}
+    return {"compiled": False, "report": rows, "instances": [verdict.copy() for _ in instances]}
 
 
 def _rows(compiled: Compiled) -> list[dict[str, str]]:

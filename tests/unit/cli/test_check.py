@@ -94,6 +94,19 @@ def test_all_problems_of_a_refused_schema_are_listed(tmp_path: Path) -> None:
     assert refused == {"/allOf/0/minLength", "/allOf/1/pattern"}
 
 
+def test_instances_of_a_refused_schema_have_their_lines(tmp_path: Path) -> None:
+    found = check(tmp_path, {"pattern": "(?<=a)b"}, '"b"', "1", exit_code=1)
+    assert [(item["accepted"], item["reason"]) for item in found["instances"]] == [
+        (False, "the schema is refused")
+    ] * 2
+    shown = (
+        CliRunner()
+        .invoke(main, ["check", str(tmp_path / "schema.json"), "--instance", str(tmp_path / "0.json")])
+        .output
+    )
+    assert "0.json: stops at character 0: the schema is refused" in " ".join(shown.split("\n"))
+
+
 def test_the_table_is_for_people(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
     shown = CliRunner().invoke(main, ["check", str(tmp_path / "schema.json")]).output
