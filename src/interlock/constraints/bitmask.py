@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 MASK_ABI_VERSION = 1
 
 Mask = NDArray[np.int32]
+Ids = NDArray[np.int64]
 
 
 def num_words(vocab_size: int) -> int:
@@ -80,6 +81,23 @@ def allowed_ids(row: Mask) -> list[int]:
 def clear(row: Mask, token_id: int) -> None:
     """Forbid ``token_id``."""
     row.view(np.uint32)[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
+
+
+def clear_all(row: Mask, ids: Ids) -> None:
+    """Forbid all ``ids``, which are ids of its vocabulary."""
+    bits = np.left_shift(np.uint32(1), (ids & 31).astype(np.uint32))
+    np.bitwise_and.at(row.view(np.uint32), ids >> 5, ~bits)
+
+
+def are_allowed(row: Mask, ids: Ids) -> NDArray[np.bool_]:
+    """Which of ``ids``, ids of its vocabulary, ``row`` allows: bool [ids]."""
+    allowed: NDArray[np.bool_] = (row[ids >> 5] >> (ids & 31)) & 1 == 1
+    return allowed
+
+
+def those_allowed(row: Mask, ids: Ids) -> Ids:
+    """Those of ``ids``, ids of its vocabulary, that ``row`` allows."""
+    return ids[are_allowed(row, ids)]
 
 
 def is_allowed(row: Mask, token_id: int) -> bool:

@@ -51,6 +51,7 @@ PERSON = one(
     age={"type": "integer", "minimum": 10},
     tags={"type": "array", "items": {"type": "object", "properties": {"k": STRING}, "required": ["k"]}},
 )
+ONE_OF_TWO = value({"enum": ["left", "right"]})
 CALL = Sequence(
     (
         FreeText(("<tool_call>",)),
@@ -212,9 +213,19 @@ def test_closers_are_the_fixed_texts_of_a_spec() -> None:
     assert closers(Grammar('start: "BEGIN" /x*/ "END"', "lark")) == ("BEGIN", "END")
 
 
-def test_a_search_whose_masks_are_slow_ends_by_its_time(
+UNIQUE = one(tags={"type": "array", "items": STRING, "uniqueItems": True, "minItems": 3})
+
+
+def test_a_search_in_which_guards_have_much_to_follow_ends_by_their_number(
     over_bytes: Searching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert over_bytes.ending(UNIQUE, '{"tags": ["') is not None
+    monkeypatch.setattr("interlock.constraints.ending.MAX_FOLLOWED", 3)
+    assert over_bytes.ending(UNIQUE, '{"tags": ["') is None
+    assert over_bytes.ending(ONE_OF_TWO, "") is not None, "no guard, nothing followed"
+
+
+def test_a_clock_is_the_last_resort(over_bytes: Searching, monkeypatch: pytest.MonkeyPatch) -> None:
     assert over_bytes.ending(PERSON, '{"name": "J') is not None
     monkeypatch.setattr("interlock.constraints.ending.MAX_CPU_S", 0.0)
     assert over_bytes.ending(PERSON, '{"name": "J') is None

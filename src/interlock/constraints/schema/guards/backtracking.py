@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from interlock.constraints.bitmask import allowed_ids, is_allowed
 from interlock.constraints.providers.base import MatcherError
 from interlock.constraints.schema.guards.foresight import ExhaustedError, Foresight, Probe, num_items
+from interlock.constraints.schema.guards.memo import Memo
 from interlock.constraints.schema.guards.rivals import is_near, place, scope
 from interlock.constraints.schema.guards.scan import (
     Ban,
     Frame,
     Item,
-    Memo,
     Path,
     RepetitionError,
     State,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from interlock.constraints import bitmask
 from interlock.constraints.bitmask import is_allowed
 from interlock.constraints.providers.base import Row
 from interlock.constraints.schema.guards.rivals import echoes, respelling
 from interlock.constraints.schema.guards.scan import State
-from interlock.constraints.schema.guards.vocabulary import GuardVocabulary, Ids
+from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
 
 class Candidates:
@@ -52,17 +49,13 @@ class Candidates:
     def following(self, token: bytes) -> set[int]:
         """The bytes behind ``token`` with which other tokens go on, a few of which are looked at."""
         ids, following = self._vocabulary.following(token)
-        return set(following[self._bits(ids)].tolist())
+        return set(following[bitmask.are_allowed(self._row, ids)].tolist())
 
     def _beyond(self, way: bytes) -> list[int]:
         ids = self._vocabulary.beyond(way)
-        found: list[int] = ids[self._bits(ids)].tolist() if ids.size else []
+        found: list[int] = bitmask.those_allowed(self._row, ids).tolist()
         return found
 
     def _allowed(self, tokens: Row) -> list[int]:
         """Of a row of tokens."""
         return bitmask.allowed_ids(self._row & tokens)
-
-    def _bits(self, ids: Ids) -> NDArray[np.bool_]:
-        allowed: NDArray[np.bool_] = (self._row[ids >> 5] >> (ids & 31)) & 1 == 1
-        return allowed

@@ -6,10 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
-from interlock.constraints.bitmask import allowed_ids
+from interlock.constraints.bitmask import allowed_ids, those_allowed
 from interlock.constraints.providers.base import Matcher
+from interlock.constraints.schema.guards.memo import Memo
 from interlock.constraints.schema.guards.rivals import echoes, is_near, place, scope
-from interlock.constraints.schema.guards.scan import Memo, RepetitionError, State, inside
+from interlock.constraints.schema.guards.scan import RepetitionError, State, inside
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.values import may_become
 from interlock.constraints.schema.guards.vocabulary import COMPLETER, GuardVocabulary
@@ -127,7 +128,7 @@ class Foresight:
         if np.count_nonzero(row) == 1 and len(choices := allowed_ids(row)) == 1:
             return choices
         step_ids = self._vocabulary.step_ids
-        found: list[int] = step_ids[(row[step_ids >> 5] >> (step_ids & 31)) & 1 == 1].tolist()
+        found: list[int] = those_allowed(row, step_ids).tolist()
         return found
 
     def _among(self, choices: list[int], states: list[State], depth: int) -> int:

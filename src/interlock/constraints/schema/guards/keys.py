@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import NamedTuple
 
-from interlock.constraints.bitmask import allowed_ids, is_allowed
+import numpy as np
+
+from interlock.constraints import bitmask
+from interlock.constraints.bitmask import Ids, allowed_ids, is_allowed
 from interlock.constraints.providers.base import Row
 from interlock.constraints.schema.guards import tag_rivals
-from interlock.constraints.schema.guards.notation import JSON, NestedTags, Notation, Tags, key_text
-from interlock.constraints.schema.guards.scan import Frame, RepetitionError, State
+from interlock.constraints.schema.guards.notation import Json, NestedTags, Notation, Tags, key_text
+from interlock.constraints.schema.guards.scan import RepetitionError, State
 from interlock.constraints.schema.guards.turn import InValue, LostError, Readings
 from interlock.constraints.schema.guards.values import spelling, string_rest
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
+_NO_IDS: Ids = np.zeros(0, dtype=np.int64)
+_NOBODY: AbstractSet[int] = frozenset()
 _IN_KEY = frozenset(("key string", "key escape"))
 _IN_STRING = frozenset(("string", "key string"))
 _IN_TAG = frozenset(("after", "tag"))
 
 
 class KeyWatch(NamedTuple):
-    """What one token may do to keys at a place. completers: tokens that complete one again. doubtful: states from which others
-    may do so, too."""
+    """What one token may do to keys at a place. completers: tokens that complete one again, no duplicates. suspects: others that may
+    do so, too. doubtful: states from which still others may."""
 
-    completers: AbstractSet[int] = frozenset()
+    completers: Ids = _NO_IDS
+    suspects: AbstractSet[int] = frozenset()
     doubtful: tuple[State, ...] = ()
 
-    def repeating(self, row: Row, vocabulary: GuardVocabulary, after: Callable[[int], object]) -> list[int]:
+    @property
+    def is_quiet(self) -> bool:
+        """No token completes a key again."""
+        return not (self.completers.size or self.suspects or self.doubtful)
+
+    def repeating(self, row: Row, vocabulary: GuardVocabulary, after: Callable[[int], object]) -> Ids:
         """The tokens of ``row`` that complete a key again. after: follows one token, and raises ``RepetitionError`` where that
         repeats something."""
-        found = [one for one in self.completers if is_allowed(row, one)]
-        for state in self.doubtful:
-            tokens = _doubtful(state, row, vocabulary).difference(found)
-            found += (one for one in tokens if _repeats(one, after))
-        return found
+        found = bitmask.those_allowed(row, self.completers)
+        suspects = {one for one in self.suspects if is_allowed(row, one)}
+        suspects.update(*(_doubtful(state, row, vocabulary) for state in self.doubtful))
+        if not suspects:
+            return found
+        more = [one for one in suspects.difference(found.tolist()) if _repeats(one, after)]
+        return np.concatenate((found, np.array(more, dtype=np.int64)))
 
 
 _NOTHING = KeyWatch()
@@ -43,37 +56,48 @@ _NOTHING = KeyWatch()
 
 def watch(readings: Readings, vocabulary: GuardVocabulary) -> KeyWatch:
     """At a place."""
-    states = [one.state for one in readings if isinstance(one, InValue) and one.state.frames]
-    found = [one for state in states if (one := _watch(state, vocabulary)) is not _NOTHING]
+    found = [_watch(one.state, vocabulary) for one in readings if isinstance(one, InValue) and one.state.frames]
     if len(found) < 2:
         return found[0] if found else _NOTHING
-    completers = frozenset[int]().union(*(one.completers for one in found))
-    return KeyWatch(completers, tuple(state for one in found for state in one.doubtful))
+    return KeyWatch(
+        np.unique(np.concatenate([one.completers for one in found])),
+        frozenset[int]().union(*(one.suspects for one in found)),
+        tuple(state for one in found for state in one.doubtful),
+    )
 
 
 def _watch(state: State, vocabulary: GuardVocabulary) -> KeyWatch:
-    frames = [frame for frame in state.frames if frame.once and frame.seen.count]
-    if not frames or state.mode == "end":
+    if state.mode == "end":
         return _NOTHING
-    if state.notation != JSON or _may_hold_key(frames, vocabulary):
-        return KeyWatch(doubtful=(state,))
-    if frames[-1] is not state.frames[-1] or state.mode not in _IN_KEY:
-        return _NOTHING
-    if state.mode == "key escape":
-        return KeyWatch(doubtful=(state,))
-    rests = list(_rests(state))
-    if not rests:
-        return _NOTHING
-    if not all(rests):
-        return KeyWatch(doubtful=(state,))
-    ends = vocabulary.ends_of_strings
-    found = frozenset(token_id for rest in rests for token_id in ends.get(rest, ()))
-    return KeyWatch(found) if found else _NOTHING
+    if not isinstance(state.notation, Json):
+        has_keys = any(frame.once and frame.seen.count for frame in state.frames)
+        return KeyWatch(doubtful=(state,)) if has_keys else _NOTHING
+    suspects = _holders(state, vocabulary)
+    frame = state.frames[-1]
+    if state.mode in _IN_KEY and frame.once and frame.seen.count:
+        rests = () if state.mode == "key escape" else tuple(_rests(state))
+        if state.mode == "key escape" or not all(rests):
+            return KeyWatch(suspects=suspects, doubtful=(state,))
+        ends = vocabulary.ends_of_strings
+        found = [ends[rest] for rest in rests if rest in ends]
+        if found:
+            return KeyWatch(found[0] if len(found) == 1 else np.concatenate(found), suspects)
+    return KeyWatch(suspects=suspects) if suspects else _NOTHING
 
 
-def _may_hold_key(frames: Iterable[Frame], vocabulary: GuardVocabulary) -> bool:
-    """A token holds the whole of a key of ``frames``. Such keys are a character of punctuation or none."""
-    return any(not part.isdisjoint(vocabulary.whole_strings) for frame in frames for part in frame.seen.parts)
+def _holders(state: State, vocabulary: GuardVocabulary) -> AbstractSet[int]:
+    """The tokens that hold the whole of a key that has come, or of one in another object."""
+    names = vocabulary.whole_keys.names
+    seen: set[str] = set()
+    for frame in state.frames:
+        if frame.once:
+            for part in frame.seen.parts:
+                if not part.isdisjoint(names):
+                    seen.update(names.intersection(part))
+    if not seen:
+        return _NOBODY
+    held = vocabulary.whole_keys.held(state)
+    return frozenset(number for number, keys in held.items() if not keys.isdisjoint(seen))
 
 
 def _rests(state: State) -> Iterator[bytes]:
@@ -90,12 +114,9 @@ def _rests(state: State) -> Iterator[bytes]:
 
 
 def _doubtful(state: State, row: Row, vocabulary: GuardVocabulary) -> set[int]:
-    if state.notation != JSON:
+    if not isinstance(state.notation, Json):
         return _doubtful_arguments(state, row, vocabulary)
-    found = set(allowed_ids(row & vocabulary.holding_strings))
-    if state.frames[-1].once and state.mode in _IN_KEY:
-        found.update(allowed_ids(row & vocabulary.quoting))
-    return found
+    return set(allowed_ids(row & vocabulary.quoting))
 
 
 def _doubtful_arguments(state: State, row: Row, vocabulary: GuardVocabulary) -> set[int]:

@@ -31,6 +31,7 @@ from interlock.constraints.schema.guards.backtracking import (
     hold_after,
     with_ban,
 )
+from interlock.constraints.schema.guards.effort import effort
 from interlock.constraints.schema.guards.keys import KeyWatch
 from interlock.constraints.schema.guards.narrowing import Narrowing
 from interlock.constraints.schema.guards.rivals import is_near
@@ -68,20 +69,17 @@ class GuardedGrammar:
 
 
 class _Watch(NamedTuple):
-    """What to watch at ``readings``. guarded: see ``guarded_states``."""
+    """What to watch at ``readings``. guarded: see ``guarded_states``. is_quiet: no token can repeat anything."""
 
     readings: Readings
     keys: KeyWatch
     guarded: list[State]
+    is_quiet: bool
 
     @staticmethod
     def at(readings: Readings, vocabulary: GuardVocabulary) -> _Watch:
-        return _Watch(readings, keys.watch(readings, vocabulary), guarded_states(readings))
-
-    @property
-    def is_quiet(self) -> bool:
-        """No token can repeat anything."""
-        return not (self.guarded or self.keys.completers or self.keys.doubtful)
+        watch, guarded = keys.watch(readings, vocabulary), guarded_states(readings)
+        return _Watch(readings, watch, guarded, watch.is_quiet and not guarded)
 
 
 class GuardedMatcher:
@@ -118,7 +116,8 @@ class GuardedMatcher:
     def fill(self, row: Row) -> None:
         self._check()
         self.inner.fill(row)
-        self.narrow_in_time(row)
+        if not self._watched().is_quiet:
+            self.narrow_in_time(row)
 
     def narrow_in_time(self, row: Row) -> None:
         """``narrow`` that fails where it has taken more than ``MAX_MASK_S``."""
@@ -151,10 +150,11 @@ class GuardedMatcher:
 
     def _narrow_keys(self, row: Row, watch: KeyWatch) -> None:
         vetoed = watch.repeating(row, self._vocabulary, self.after)
-        for token_id in vetoed:
-            bitmask.clear(row, token_id)
-        self.num_vetoed += len(vetoed)
-        if vetoed and not row.any():
+        if not vetoed.size:
+            return
+        bitmask.clear_all(row, vetoed)
+        self.num_vetoed += vetoed.size
+        if not row.any():
             self._fail("every continuation repeats an earlier key")
 
     def _watched(self) -> _Watch:
@@ -178,9 +178,12 @@ class GuardedMatcher:
 
     def advance(self, token_id: int) -> None:
         """``accept`` that raises ``RepetitionError`` or ``LostError`` where the guard refuses, and is unchanged then."""
-        following = self.after(token_id)
+        before = self._readings[-1]
+        following = self._after(before, token_id)
         self.inner.accept(token_id)
-        self._holds.append(hold_after(self._holds[-1], len(self._readings) - 1, self.readings, following))
+        is_same = following is before  # then nothing is watched here
+        hold = None if is_same else hold_after(self._holds[-1], len(self._readings) - 1, before, following)
+        self._holds.append(hold)
         self._readings.append(following)
 
     def after(self, token_id: int) -> Readings:
@@ -188,6 +191,7 @@ class GuardedMatcher:
         return self._after(self.readings, token_id)
 
     def _after(self, readings: Readings, token_id: int) -> Readings:
+        effort.num_followed += 1
         vocabulary = self._vocabulary
         if token_id in vocabulary.stop_ids:
             return readings

@@ -29,6 +29,7 @@ from interlock.constraints.schema.guards.foresight import (
     num_items,
     num_longer,
 )
+from interlock.constraints.schema.guards.memo import Memo
 from interlock.constraints.schema.guards.notation import JSON
 from interlock.constraints.schema.guards.rivals import (
     echoes,
@@ -39,7 +40,7 @@ from interlock.constraints.schema.guards.rivals import (
     scope_index,
 )
 from interlock.constraints.schema.guards.room import has_way, has_way_around, keeps_way, may_grow, tells
-from interlock.constraints.schema.guards.scan import Memo, Mode, RepetitionError, State
+from interlock.constraints.schema.guards.scan import Mode, RepetitionError, State
 from interlock.constraints.schema.guards.turn import LostError, Readings, guarded_states
 from interlock.constraints.schema.guards.values import is_plain_string
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary

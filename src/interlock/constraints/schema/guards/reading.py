@@ -16,6 +16,7 @@ from interlock.constraints.schema.guards.plan import GuardPlan
 from interlock.constraints.schema.guards.scan import Scan, ScanError, State
 
 _SPACE = b" \t\n\r"
+_IN_STRING = ("string", "key string")
 
 
 def start(notation: Notation) -> State:
@@ -39,9 +40,18 @@ def feed(plan: GuardPlan, state: State, data: bytes) -> State:
 def feed_some(plan: GuardPlan, state: State, data: bytes) -> tuple[State, int]:
     """The state after the first bytes of ``data``, and their number: all of them, but no more than the document
     has, and one by one where it may have ended (``State.may_end``). Raises as ``feed`` does."""
+    if state.mode in _IN_STRING and isinstance(state.notation, Json) and b'"' not in data and b"\\" not in data:
+        return _longer(state, data), len(data)
     scan = _scan(plan, state, data)
     scan.run()
     return scan.state()
+
+
+def _longer(state: State, data: bytes) -> State:
+    """The open string of JSON goes on. The same object where nothing in it matters."""
+    if state.mode == "string" and not state.is_guarded:
+        return state
+    return State(state.mode, state.frames, state.text + data, state.notation, state.bans)
 
 
 def _scan(plan: GuardPlan, state: State, data: bytes) -> Scan:

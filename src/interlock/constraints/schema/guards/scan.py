@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
+from interlock.constraints.schema.guards.memo import Memo
 from interlock.constraints.schema.guards.notation import JSON, Notation, may_end
 from interlock.constraints.schema.guards.plan import NO_ROOM, GuardPlan, Nodes, Room
 from interlock.constraints.schema.guards.seen import Seen
@@ -38,6 +39,7 @@ _SPACE: Final = b" \t\n\r"
 _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
 _SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsnTFNo")
 _EXACT: Final = frozenset(("start", "between", "tag", "end tag", "leave"))  # modes in which space is no space
+_MAY_END: Final = frozenset(("scalar", "start", "after"))
 _KEYS: Final = frozenset(("key string", "key escape"))
 _OPEN: Final = frozenset(("string", "string escape", "scalar", "key string", "key escape"))
 
@@ -56,36 +58,11 @@ class RepetitionError(ScanError):
         self.item = item
 
 
-class Memo:
-    """What is known about the places in the items of one array as it is now. until: by place, the number of items up to
-    which a way on is known from there, or ``DEAD``. ways: by place inside a string, a longer beginning of it that the
-    grammar has: a way on while no earlier item begins with that. doubts: by place, the number of items with which a search
-    from there came to its bounds. It says nothing about the document, so all are equal."""
-
-    def __init__(
-        self,
-        until: dict[Any, int] | None = None,
-        ways: dict[Any, bytes] | None = None,
-        doubts: dict[Any, int] | None = None,
-    ) -> None:
-        self.until = until or {}
-        self.ways = {} if ways is None else ways
-        self.doubts = doubts or {}
-
-    def copy(self) -> Memo:
-        return Memo(dict(self.until), self.ways, dict(self.doubts))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Memo)
-
-    def __hash__(self) -> int:
-        return 0
-
-
 class Frame(msgspec.Struct, frozen=True):
     """An open array or object.
 
-    seen: its items or keys so far, where it is checked or each key may come ``once``: they must differ. kept: its content is part of an item that must
+    seen: its items or keys so far, where it is checked or each key may come ``once``: they must differ. is_within: it or one around
+    it is checked. kept: its content is part of an item that must
     differ from others. parts: what is complete of that content. origin: earlier items, or the parts of them in this place,
     of the same kind; rivals: those of them that this one may still become. slots: later positions that need one of few
     values; reserved: values that the item at ``index`` must leave to them. is_inexact: more values may have to be left than
@@ -95,6 +72,7 @@ class Frame(msgspec.Struct, frozen=True):
     nodes: Nodes
     is_array: bool
     checked: bool
+    is_within: bool
     once: bool = False
     kept: bool = False
     origin: tuple[Canonical, ...] = ()
@@ -155,7 +133,7 @@ class State(msgspec.Struct, frozen=True):
     @property
     def is_guarded(self) -> bool:
         """Something is watched here."""
-        return any(frame.checked for frame in self.frames)
+        return bool(self.frames) and self.frames[-1].is_within
 
     @property
     def may_end(self) -> bool:
@@ -203,8 +181,11 @@ class Scan:
             else:
                 self._mode = self._step(self._text[self._at])
                 self._at += 1
-            if may_end(self._notation, self._mode, len(self._frames)):
+            if self._may_end():
                 return
+
+    def _may_end(self) -> bool:
+        return self._mode in _MAY_END and may_end(self._notation, self._mode, len(self._frames))
 
     def state(self) -> tuple[State, int]:
         """Where the run ended, and how far it came."""
@@ -213,7 +194,9 @@ class Scan:
 
     def _is_told(self) -> bool:
         """What is open matters beyond its mode: a key, or a value where one is compared. A long one is kept for every token."""
-        return self._mode in _KEYS or self._notation != JSON or any(frame.checked for frame in self._frames)
+        if self._mode in _KEYS or (self._frames and self._frames[-1].is_within):
+            return True
+        return self._notation != JSON
 
     def _skip_plain(self) -> None:
         """Over what ends no string."""
@@ -296,7 +279,10 @@ class Scan:
         once = not is_array and not checked and plan.once(nodes)
         memo = Memo() if checked else None
         room = plan.room(nodes, is_array=is_array) if kept or checked else NO_ROOM
-        frame = Frame(nodes, is_array, checked, once, kept, origin=origin, rivals=origin, memo=memo, room=room)
+        within = checked or (bool(self._frames) and self._frames[-1].is_within)
+        frame = Frame(
+            nodes, is_array, checked, within, once, kept, origin=origin, rivals=origin, memo=memo, room=room
+        )
         if checked and is_array:
             values = slots_in(self._notation, plan.slots(nodes))
             frame = replace(frame, slots=values, is_inexact=plan.inexact(nodes))

@@ -87,8 +87,29 @@ class GuardedTurn(msgspec.Struct, frozen=True):
         return tuple(_expanded((self.root,)))
 
     def after(self, readings: Readings, data: bytes) -> Readings:
-        """After a token; a special one is spelt as ``marks.special_text`` does. Raises ``RepetitionError``, ``LostError``."""
+        """After a token; a special one is spelt as ``marks.special_text`` does. Raises ``RepetitionError``, ``LostError``.
+        The same object where nothing has changed."""
+        if len(readings) == 1 and isinstance(one := readings[0], InValue):
+            following = self._inside(one, data)
+            if following is not None:
+                return readings if following is one else (following,)
         return _kept(found for one in readings for found in self._text(one, data))
+
+    def _inside(self, reading: InValue, data: bytes) -> InValue | None:
+        """``reading`` behind ``data`` that is all of its value, in no other way; else ``None``."""
+        state = reading.state
+        if not data or state.may_end:
+            return None
+        plan = _NO_PLAN if reading.node.plan is None else self.plans[reading.node.plan]
+        try:
+            following, taken = feed_some(plan, state, data)
+        except RepetitionError:
+            raise
+        except ScanError:
+            raise LostError from None
+        if taken < len(data) or following.mode == "end":
+            return None
+        return reading if following is state else InValue(reading.node, reading.rest, following)
 
     def _text(self, reading: Reading, data: bytes) -> Iterator[Reading]:
         if not data:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
+from interlock.constraints.bitmask import Ids
 from interlock.constraints.schema.guards.marks import is_text, special_text
 from interlock.constraints.schema.guards.notation import (
     JSON,
@@ -25,6 +23,7 @@ from interlock.constraints.schema.guards.notation import (
 from interlock.constraints.schema.guards.reopeners import Reopeners
 from interlock.constraints.schema.guards.rivals import Respelling
 from interlock.constraints.schema.guards.values import spelling
+from interlock.constraints.schema.guards.whole_keys import WholeKeys
 from interlock.core.tokenizer import Vocabulary
 
 COMPLETER = re.compile(rb'[",\]}]')
@@ -32,7 +31,6 @@ COMPLETER = re.compile(rb'[",\]}]')
 
 _END_OF_STRING = re.compile(rb'[^"\\]*(".*)', re.DOTALL)
 _BEGINNING = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)
-_STRING = re.compile(rb'(?=("(?:[^"\\]|\\.)*"))', re.DOTALL)
 _SPACED = rb'^[ \t\n\r]+(?:$|["\[\]{},:0-9tfn-])'
 
 
@@ -73,15 +71,13 @@ def _closes(in_string: bool) -> bytes:
     return rb'".*[\]}]' if in_string else rb"[\]}]"
 
 
-Ids = NDArray[np.int64]
-
 _MAX_KNOWN = 16_384
 _MAX_FOLLOWING = 8
 
 
 class GuardVocabulary:
-    """A vocabulary, and which of its tokens can do what in a document. Built once. quoting: a row of the tokens with a quote;
-    holding_strings: of those with two. whole_strings: what is between these. ends_of_strings: see ``_find_ends_of_strings``."""
+    """A vocabulary, and which of its tokens can do what in a document. Built once. quoting: a row of the tokens with a quote.
+    whole_keys: what the tokens with two hold. ends_of_strings: see ``_find_ends_of_strings``."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.special_ids = vocabulary.special_ids
@@ -108,29 +104,21 @@ class GuardVocabulary:
         self.prepare(JSON)
         self._ways_out = self._find_ways_out()
         self.quoting = self._matching(rb'"')
-        self.holding_strings = self._matching(rb'".*"')
-        self.whole_strings = frozenset(self._find_whole_strings())
+        self.whole_keys = WholeKeys(zip(order, self._texts, strict=True))
         self.ends_of_strings = self._find_ends_of_strings()
         self._beyond: dict[bytes, Ids] = {}
         self._beginnings: dict[bytes, list[int]] = {}
         self._following: dict[bytes, tuple[Ids, Ids]] = {}
         self.step_ids = np.array(self._steps(), dtype=np.int64)
 
-    def _find_whole_strings(self) -> Iterator[str]:
-        """What stands between two quotes of one token, read as JSON."""
-        for token in self._texts:
-            for quoted in _STRING.findall(token):
-                with contextlib.suppress(ValueError):
-                    yield json.loads(quoted)
-
-    def _find_ends_of_strings(self) -> dict[bytes, list[int]]:
+    def _find_ends_of_strings(self) -> dict[bytes, Ids]:
         """From what tokens write of a string of JSON in which they begin, in its plainest spelling, to those that end it by that."""
         found: dict[bytes, list[int]] = {}
         for number, token in zip(self._sorted_ids.tolist(), self._texts, strict=True):
             end = _BEGINNING.match(token)
             if end is not None:
                 found.setdefault(_plainest(end[0]), []).append(number)
-        return found
+        return {rest: np.array(ids, dtype=np.int64) for rest, ids in found.items()}
 
     def _steps(self) -> list[int]:
         """Tokens of which one begins any text that can be spelt at all: single bytes, and the longer ones where the
