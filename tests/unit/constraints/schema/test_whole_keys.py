@@ -58,6 +58,13 @@ def test_where_it_comes_decides(text: bytes, token: bytes, names: set[str] | Non
 
 def test_whatever_repeats_a_key_that_a_token_holds_is_among_them() -> None:
     texts = [
+        b'{"-":1',
+        b'{"-":[1]',
+        b'{"-":1,',
+        b'{"":1,',
+        b'{"_":1,"":[{"a":1',
+        b'{"a":{"_":1,"b":[{"a":1',
+        b'{"-":1,"a":[{"":"x',
         b'{"":1,"-":{',
         b'{"-":"',
         b'{"":["',
