@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from interlock.constraints.schema.guards.notation import JSON
-from interlock.constraints.schema.guards.plan import EVERY_KEY_ONCE
+from interlock.constraints.schema.guards.plan import EVERY_KEY_ONCE, GuardPlan
 from interlock.constraints.schema.guards.reading import feed, start
-from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State
+from interlock.constraints.schema.guards.scan import RepetitionError, ScanError
 from interlock.constraints.schema.guards.whole_keys import WholeKeys
 
 TOKENS = (
@@ -18,6 +18,7 @@ TOKENS = (
 )  # fmt: skip
 """No vocabulary has all of them."""
 
+NOTHING = GuardPlan((), frozenset())
 WHOLE = WholeKeys(enumerate(TOKENS))
 
 
@@ -78,16 +79,18 @@ def test_whatever_repeats_a_key_that_a_token_holds_is_among_them() -> None:
     num_repeated = 0
     for text, (number, token) in itertools.product(texts, enumerate(TOKENS)):
         state = feed(EVERY_KEY_ONCE, start(JSON), text)
-        error = repetition(state, token)
+        error = repetition(text, token)
         if error is not None and not (state.mode == "key string" and error.frames == state.frames):
             num_repeated += 1
             assert error.item in WHOLE.held(state)[number]
     assert num_repeated >= 8
 
 
-def repetition(state: State, token: bytes) -> RepetitionError | None:
+def repetition(text: bytes, token: bytes) -> RepetitionError | None:
+    """Where the two are JSON so far."""
     try:
-        feed(EVERY_KEY_ONCE, state, token)
+        feed(NOTHING, feed(NOTHING, start(JSON), text), token)
+        feed(EVERY_KEY_ONCE, feed(EVERY_KEY_ONCE, start(JSON), text), token)
     except RepetitionError as error:
         return error
     except ScanError:
