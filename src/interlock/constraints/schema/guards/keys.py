@@ -14,14 +14,13 @@ from interlock.constraints.bitmask import Ids, allowed_ids, is_allowed
 from interlock.constraints.providers.base import Row
 from interlock.constraints.schema.guards import tag_rivals
 from interlock.constraints.schema.guards.notation import Json, NestedTags, Notation, Tags, key_text
-from interlock.constraints.schema.guards.scan import RepetitionError, State
+from interlock.constraints.schema.guards.scan import KEYS, RepetitionError, State
 from interlock.constraints.schema.guards.turn import InValue, LostError, Readings
 from interlock.constraints.schema.guards.values import spelling, string_rest
 from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
 _NO_IDS: Ids = np.zeros(0, dtype=np.int64)
 _NOBODY: AbstractSet[int] = frozenset()
-_IN_KEY = frozenset(("key string", "key escape"))
 _IN_STRING = frozenset(("string", "key string"))
 _IN_TAG = frozenset(("after", "tag"))
 
@@ -51,14 +50,18 @@ class KeyWatch(NamedTuple):
         return np.concatenate((found, np.array(more, dtype=np.int64)))
 
 
-_NOTHING = KeyWatch()
+NOTHING = KeyWatch()
+"""Most often."""
 
 
 def watch(readings: Readings, vocabulary: GuardVocabulary) -> KeyWatch:
-    """At a place."""
+    """At a place. Called for every token, so it is written for speed where there is one reading."""
+    if len(readings) == 1:
+        one = readings[0]
+        return _watch(one.state, vocabulary) if isinstance(one, InValue) and one.state.frames else NOTHING
     found = [_watch(one.state, vocabulary) for one in readings if isinstance(one, InValue) and one.state.frames]
     if len(found) < 2:
-        return found[0] if found else _NOTHING
+        return found[0] if found else NOTHING
     return KeyWatch(
         np.unique(np.concatenate([one.completers for one in found])),
         frozenset[int]().union(*(one.suspects for one in found)),
@@ -68,21 +71,31 @@ def watch(readings: Readings, vocabulary: GuardVocabulary) -> KeyWatch:
 
 def _watch(state: State, vocabulary: GuardVocabulary) -> KeyWatch:
     if state.mode == "end":
-        return _NOTHING
+        return NOTHING
     if not isinstance(state.notation, Json):
         has_keys = any(frame.once and frame.seen.count for frame in state.frames)
-        return KeyWatch(doubtful=(state,)) if has_keys else _NOTHING
+        return KeyWatch(doubtful=(state,)) if has_keys else NOTHING
     suspects = _holders(state, vocabulary)
     frame = state.frames[-1]
-    if state.mode in _IN_KEY and frame.once and frame.seen.count:
-        rests = () if state.mode == "key escape" else tuple(_rests(state))
-        if state.mode == "key escape" or not all(rests):
+    if state.mode in KEYS and frame.once and frame.seen.count:
+        rests = _json_rests(state)
+        if rests is None:
             return KeyWatch(suspects=suspects, doubtful=(state,))
         ends = vocabulary.ends_of_strings
         found = [ends[rest] for rest in rests if rest in ends]
         if found:
             return KeyWatch(found[0] if len(found) == 1 else np.concatenate(found), suspects)
-    return KeyWatch(suspects=suspects) if suspects else _NOTHING
+    return KeyWatch(suspects=suspects) if suspects else NOTHING
+
+
+def _json_rests(state: State) -> list[bytes] | None:
+    """``_rests``; ``None`` where only the next bytes tell."""
+    text = state.text
+    if b"\\" in text:
+        rests = list(_rests(state))
+        return rests if state.mode != "key escape" and all(rests) else None
+    keys = [_spelt(name) for part in state.frames[-1].seen.parts for name in part]
+    return [key[len(text) :] for key in keys if key.startswith(text)]
 
 
 def _holders(state: State, vocabulary: GuardVocabulary) -> AbstractSet[int]:
@@ -143,6 +156,9 @@ def _repeats(token_id: int, after: Callable[[int], object]) -> bool:
     except LostError:
         return False
     return False
+
+
+_spelt = lru_cache(4_096)(spelling)
 
 
 @lru_cache(4_096)

@@ -79,7 +79,7 @@ class _Watch(NamedTuple):
     @staticmethod
     def at(readings: Readings, vocabulary: GuardVocabulary) -> _Watch:
         watch, guarded = keys.watch(readings, vocabulary), guarded_states(readings)
-        return _Watch(readings, watch, guarded, watch.is_quiet and not guarded)
+        return _Watch(readings, watch, guarded, not guarded and (watch is keys.NOTHING or watch.is_quiet))
 
 
 class GuardedMatcher:
@@ -116,7 +116,10 @@ class GuardedMatcher:
     def fill(self, row: Row) -> None:
         self._check()
         self.inner.fill(row)
-        if not self._watched().is_quiet:
+        watch = self._watch
+        if watch is None or watch.readings is not self._readings[-1]:
+            watch = self._watched()
+        if not watch.is_quiet:
             self.narrow_in_time(row)
 
     def narrow_in_time(self, row: Row) -> None:

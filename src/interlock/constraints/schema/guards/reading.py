@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlock.constraints.schema.guards import key_steps
 from interlock.constraints.schema.guards.argument_scans import BareKeyScan, NestedTagScan, PythonScan, TagScan
 from interlock.constraints.schema.guards.notation import (
     BareKeys,
@@ -12,7 +13,7 @@ from interlock.constraints.schema.guards.notation import (
     Tags,
     has_brackets,
 )
-from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.schema.guards.plan import EVERY_KEY_ONCE, GuardPlan
 from interlock.constraints.schema.guards.scan import Scan, ScanError, State
 
 _SPACE = b" \t\n\r"
@@ -40,8 +41,13 @@ def feed(plan: GuardPlan, state: State, data: bytes) -> State:
 def feed_some(plan: GuardPlan, state: State, data: bytes) -> tuple[State, int]:
     """The state after the first bytes of ``data``, and their number: all of them, but no more than the document
     has, and one by one where it may have ended (``State.may_end``). Raises as ``feed`` does."""
-    if state.mode in _IN_STRING and isinstance(state.notation, Json) and b'"' not in data and b"\\" not in data:
-        return _longer(state, data), len(data)
+    if isinstance(state.notation, Json):
+        if state.mode in _IN_STRING and b'"' not in data and b"\\" not in data:
+            return _longer(state, data), len(data)
+        if plan is EVERY_KEY_ONCE and state.frames and data:
+            following = key_steps.after(state, data)
+            if following is not None:
+                return following, len(data)
     scan = _scan(plan, state, data)
     scan.run()
     return scan.state()

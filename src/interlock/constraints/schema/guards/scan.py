@@ -40,7 +40,8 @@ _QUOTE, _BACKSLASH, _COMMA, _COLON = b'"\\,:'
 _SCALAR: Final = frozenset(b"-+.0123456789eEtrufalsnTFNo")
 _EXACT: Final = frozenset(("start", "between", "tag", "end tag", "leave"))  # modes in which space is no space
 _MAY_END: Final = frozenset(("scalar", "start", "after"))
-_KEYS: Final = frozenset(("key string", "key escape"))
+KEYS: Final = frozenset(("key string", "key escape"))
+"""Modes inside a key."""
 _OPEN: Final = frozenset(("string", "string escape", "scalar", "key string", "key escape"))
 
 
@@ -194,7 +195,7 @@ class Scan:
 
     def _is_told(self) -> bool:
         """What is open matters beyond its mode: a key, or a value where one is compared. A long one is kept for every token."""
-        if self._mode in _KEYS or (self._frames and self._frames[-1].is_within):
+        if self._mode in KEYS or (self._frames and self._frames[-1].is_within):
             return True
         return self._notation != JSON
 

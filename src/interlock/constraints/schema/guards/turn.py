@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from interlock.constraints.schema.guards.marks import first_special, is_text
 from interlock.constraints.schema.guards.notation import JSON, Notation
-from interlock.constraints.schema.guards.plan import GuardPlan
+from interlock.constraints.schema.guards.plan import EVERY_KEY_ONCE, GuardPlan
 from interlock.constraints.schema.guards.reading import feed_some, start
 from interlock.constraints.schema.guards.scan import RepetitionError, ScanError, State
 
@@ -69,6 +69,11 @@ class GuardedTurn(msgspec.Struct, frozen=True):
 
     root: Outline
     plans: tuple[GuardPlan, ...]
+
+    def __post_init__(self) -> None:
+        """The plan that most have is one object."""
+        plans = tuple(EVERY_KEY_ONCE if plan == EVERY_KEY_ONCE else plan for plan in self.plans)
+        force_setattr(self, "plans", plans)
 
     def to_json(self) -> str:
         """Text that ``from_json`` reads back: it travels with the lowered grammar."""
@@ -200,6 +205,9 @@ _NO_PLAN = GuardPlan((), frozenset())
 
 def guarded_states(readings: Readings) -> list[State]:
     """Where values stand in which something is watched now."""
+    if len(readings) == 1:
+        one = readings[0]
+        return [one.state] if isinstance(one, InValue) and one.state.is_guarded else []
     return [one.state for one in readings if isinstance(one, InValue) and one.state.is_guarded]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from interlock.constraints.schema.text.derive import representatives
@@ -19,8 +20,10 @@ def always_grows(lang: Lang) -> bool:
             return False
         case Repeat(item=Chars() | Words(), high=high):
             return high is None
+        case Repeat(high=None) if lang.plain:
+            return True  # what has begun is brought to its end, and another one comes
         case Cat(items=items) if lang.plain:
-            return always_grows(items[-1]) or _grows_by_states(lang)
+            return _grows_at_its_end(items) or _grows_by_states(lang)
         case Alt(items=items) if lang.plain:
             return all(map(always_grows, items))
         case Not(item=Words()):
@@ -30,6 +33,28 @@ def always_grows(lang: Lang) -> bool:
             if len(left) < 2:  # without a few words there are still as many
                 return always_grows(left[0]) if left else True
     return _grows_by_states(lang)
+
+
+def _grows_at_its_end(items: Sequence[Lang]) -> bool:
+    """One of ``items`` always grows, and what comes behind it does so if it comes at all."""
+    for item in reversed(items):
+        if always_grows(item):
+            return True
+        if not _grows_once_begun(item):
+            return False
+    return False
+
+
+def _grows_once_begun(lang: Lang) -> bool:
+    """``always_grows`` for beginnings of a character or more."""
+    match lang:
+        case Words(words=words):
+            return not any(words)
+        case Alt(items=items) if lang.plain:
+            return all(map(_grows_once_begun, items))
+        case Repeat(item=item) if lang.plain:
+            return _grows_once_begun(item) or always_grows(lang)
+    return always_grows(lang)
 
 
 def _grows_by_states(lang: Lang) -> bool:
