@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from interlock.constraints.ending import Ending, EndingSearch, ends_with
+from interlock.constraints.ending import Ending, EndingSearch, Missing, ends_with
 from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.providers.base import Matcher, MatcherError
 
@@ -39,7 +39,7 @@ class Endings:
 
     def __init__(self, search: EndingSearch) -> None:
         self.search = search
-        self._starts: OrderedDict[tuple[str, frozenset[int]], tuple[int, Ending | None]] = OrderedDict()
+        self._starts: OrderedDict[tuple[str, frozenset[int]], tuple[int, Ending | Missing]] = OrderedDict()
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "ending-search")
 
@@ -55,11 +55,11 @@ class Endings:
         """Whether ``start`` has its answer at hand."""
         return self._known(key, hints, most) is not None
 
-    def start(self, key: str, matcher: Matcher, hints: EndingHints, most: int) -> Ending | None:
+    def start(self, key: str, matcher: Matcher, hints: EndingHints, most: int) -> Ending | Missing:
         """From the start of the grammar with this key, in ``most`` tokens or more."""
         known = self._known(key, hints, most)
         if known is None:
-            known = most, self.search.find(matcher, hints, most)
+            known = most, self.search.find_or_why(matcher, hints, most)
         with self._lock:
             self._starts[key, hints.never] = known
             self._starts.move_to_end((key, hints.never))
@@ -67,10 +67,10 @@ class Endings:
                 self._starts.popitem(last=False)
         return known[1]
 
-    def _known(self, key: str, hints: EndingHints, most: int) -> tuple[int, Ending | None] | None:
+    def _known(self, key: str, hints: EndingHints, most: int) -> tuple[int, Ending | Missing] | None:
         with self._lock:
             known = self._starts.get((key, hints.never))
-        return None if known is None or (known[1] is None and known[0] < most) else known
+        return None if known is None or (known[0] < most and not isinstance(known[1], Ending)) else known
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,11 @@ class Closing:
         self._is_off = False
         self._rest: tuple[int, ...] | None = None  # of the ending that has been begun
         self._searching: tuple[int, Future[_Outlook]] | None = None  # for the token that is asked about
-        self._judge(endings.start(key, matcher, hints, max_tokens))
+        found = endings.start(key, matcher, hints, max_tokens)
+        if found == "too long":
+            self.give_up()  # what is written brings the end nearer by a token for each, not faster
+        else:
+            self._judge(found if isinstance(found, Ending) else None)
 
     @property
     def has_begun(self) -> bool:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,9 @@ _MAX_KNOWN = 4_096
 _KEY_END = re.compile(rb"[^:=>,}\]]{0,4}[:=>]")
 
 
+Missing = Literal["too long", "not found"]
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """token_ids: they lead to where the grammar may end. text: their bytes, special tokens as ``marks.special_text``
@@ -73,14 +77,22 @@ class EndingSearch:
     def find(self, matcher: Matcher, hints: EndingHints, most: int = _MAX_BYTES) -> Ending | None:
         """``None`` where none is found within bounds, or none that has a chance to be spelt in ``most`` tokens. ``matcher`` is
         unchanged. Raises ``MatcherError`` only where it had failed before."""
+        found = self.find_or_why(matcher, hints, most)
+        return found if isinstance(found, Ending) else None
+
+    def find_or_why(self, matcher: Matcher, hints: EndingHints, most: int) -> Ending | Missing:
+        """``find``, and why there is none: the one that was begun is too long to be spelt in ``most`` tokens, or there is
+        none within the other bounds."""
         walk = _Walk(self, matcher, hints, _SPARE_SPELLING * most + _SPARE_TOKENS)
         try:
             found = walk.run()
         except MatcherError:
-            return None
+            return "not found"
         finally:
             walk.close()
-        return None if found is None else self._verified(matcher, found)
+        if found is None:
+            return "too long" if walk.is_too_long else "not found"
+        return self._verified(matcher, found) or "not found"
 
     def spelt(self, text: bytes) -> tuple[int, ...] | None:
         """``text`` in the fewest tokens; ``None`` where it cannot be spelt."""
@@ -180,7 +192,7 @@ class _Walk:
         while (
             self._num_looks < MAX_LOOKS
             and self._num_bytes < _MAX_BYTES
-            and len(self._taken) <= self._most
+            and not self.is_too_long
             and effort.num_followed - followed < MAX_FOLLOWED
             and time.thread_time() - started < MAX_CPU_S
         ):
@@ -192,6 +204,11 @@ class _Walk:
                 if not self._turned_back():
                     return None
         return None
+
+    @property
+    def is_too_long(self) -> bool:
+        """More tokens were taken than an ending may have."""
+        return len(self._taken) > self._most
 
     def close(self) -> None:
         """Free the copy."""

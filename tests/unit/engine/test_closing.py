@@ -14,8 +14,10 @@ import pytest
 from interlock.config import EngineConfig
 from interlock.constraints.cache import GrammarCache
 from interlock.constraints.compiler import GrammarCompiler
+from interlock.constraints.ending import Ending, EndingSearch, Missing
 from interlock.constraints.ending_hints import EndingHints
 from interlock.constraints.lowering import lower
+from interlock.constraints.providers.base import Matcher
 from interlock.constraints.providers.llguidance import LLGuidanceProvider
 from interlock.core.constraint import (
     Alternative,
@@ -128,6 +130,28 @@ def test_a_budget_far_too_small_is_cut_off(compiler: GrammarCompiler, name: str)
         budgets, told(compiler, [asked(constraint, budget) for budget in budgets]), strict=True
     ):
         assert (last.finish_reason, last.is_accepting, len(text.encode())) == ("length", False, budget)
+
+
+def test_where_there_is_clearly_no_room_nothing_is_searched_again(
+    compiler: GrammarCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = {"type": "string", "minLength": 3, "maxLength": 9}
+    constraint = lowered(JsonValue(json.dumps({"type": "array", "items": word, "minItems": 50})))
+    num_searches: list[int] = []
+    find = EndingSearch.find_or_why
+
+    def counted(search: EndingSearch, matcher: Matcher, hints: EndingHints, most: int) -> Ending | Missing:
+        num_searches.append(most)
+        return find(search, matcher, hints, most)
+
+    monkeypatch.setattr(EndingSearch, "find_or_why", counted)
+    requests = [
+        asked(constraint, budget, request_id=name) for name, budget in (("a", 40), ("b", 40), ("c", 30))
+    ]
+    for text, last in told(compiler, requests):
+        assert (last.finish_reason, last.is_accepting) == ("length", False)
+        assert text.startswith('["')
+    assert num_searches == [40]
 
 
 def test_a_closed_answer_ends_by_length_though_nothing_could_follow(compiler: GrammarCompiler) -> None:
