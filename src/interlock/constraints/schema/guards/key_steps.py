@@ -22,7 +22,8 @@ from interlock.constraints.schema.guards.scan import (
     State,
 )
 
-_MAX_KNOWN = 100_000
+_MAX_KNOWN = 16_384
+"""Some 6 MB."""
 _MAX_BYTES = 64
 
 _OPENED: Final = tuple(
