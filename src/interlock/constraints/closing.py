@@ -26,6 +26,10 @@ _NEAR = 64
 _MUST_KNOW = 64
 """With at most so many tokens left, a token behind which no ending is found is refused where one was known before it."""
 
+_SHARE_IF_TOO_LONG = 0.25
+"""Where the ending found first is too long by far, only another choice than the search's own makes room for one. What is left then
+bounds the second search, which the cores that compute the pass do without."""
+
 _MOST_SKIPPED = 16
 _MOST_FAILURES = 1
 _MAX_STARTS = 256
@@ -108,7 +112,7 @@ class Closing:
         self._searching: tuple[int, Future[_Outlook]] | None = None  # for the token that is asked about
         found = endings.start(key, matcher, hints, max_tokens)
         if found == "too long":
-            self.give_up()  # what is written brings the end nearer by a token for each, not faster
+            self._judge(None, looks_again_at=_SHARE_IF_TOO_LONG)
         else:
             self._judge(found if isinstance(found, Ending) else None)
 
@@ -252,12 +256,13 @@ class Closing:
         finally:
             probe.close()
 
-    def _judge(self, ending: Ending | None) -> None:
-        """When to look again, given the ending from where the sequence stands."""
+    def _judge(self, ending: Ending | None, looks_again_at: float = 0.5) -> None:
+        """When to look again, given the ending from where the sequence stands. looks_again_at: the share of the budget that is left then,
+        if there is none."""
         self._ending = ending
         if ending is None:
             self._num_failures += 1
-            self._num_to_skip = self._num_left // 2
+            self._num_to_skip = self._num_left - int(self._num_left * looks_again_at)
             if self._num_failures > _MOST_FAILURES:
                 self.give_up()
             return

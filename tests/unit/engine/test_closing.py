@@ -132,7 +132,7 @@ def test_a_budget_far_too_small_is_cut_off(compiler: GrammarCompiler, name: str)
         assert (last.finish_reason, last.is_accepting, len(text.encode())) == ("length", False, budget)
 
 
-def test_where_there_is_clearly_no_room_nothing_is_searched_again(
+def test_where_there_is_clearly_no_room_it_is_searched_once_more_and_not_far(
     compiler: GrammarCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     word = {"type": "string", "minLength": 3, "maxLength": 9}
@@ -146,12 +146,47 @@ def test_where_there_is_clearly_no_room_nothing_is_searched_again(
 
     monkeypatch.setattr(EndingSearch, "find_or_why", counted)
     requests = [
-        asked(constraint, budget, request_id=name) for name, budget in (("a", 40), ("b", 40), ("c", 30))
+        asked(constraint, budget, request_id=name) for name, budget in (("a", 40), ("b", 40), ("c", 32))
     ]
     for text, last in told(compiler, requests):
         assert (last.finish_reason, last.is_accepting) == ("length", False)
         assert text.startswith('["')
-    assert num_searches == [40]
+    assert [most for most in num_searches if most > 10] == [40]
+    assert len(num_searches) <= 1 + 2 * len(requests)
+
+
+def test_who_takes_the_shorter_of_two_ways_is_closed_on_it_though_the_first_search_took_the_other(
+    compiler: GrammarCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find, seen = EndingSearch.find_or_why, set[int]()
+
+    def first_one_too_long(
+        search: EndingSearch, matcher: Matcher, hints: EndingHints, most: int
+    ) -> Ending | Missing:
+        is_first = most == 70 and most not in seen
+        seen.add(most)
+        return "too long" if is_first else find(search, matcher, hints, most)
+
+    monkeypatch.setattr(EndingSearch, "find_or_why", first_one_too_long)
+    word = {"type": "string", "minLength": 3, "maxLength": 9}
+
+    def kind(name: str, rest: dict[str, Any]) -> dict[str, Any]:
+        properties = {"kind": {"const": name}, **rest}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    short, long = (
+        kind("a", {"text": STRING}),
+        kind("b", {"words": {"type": "array", "items": word, "minItems": 50}}),
+    )
+    constraint = lowered(JsonValue(json.dumps({"anyOf": [short, long]})))
+    for text, last in told(compiler, [asked(constraint, 70)]):
+        assert text.startswith('{"kind": "a"'), "what this model takes"
+        assert last.is_accepting, text
 
 
 def test_a_closed_answer_ends_by_length_though_nothing_could_follow(compiler: GrammarCompiler) -> None:
