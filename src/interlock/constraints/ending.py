@@ -8,14 +8,12 @@ what is found.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 import zlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -23,10 +21,9 @@ from numpy.typing import NDArray
 
 from interlock.constraints import bitmask
 from interlock.constraints.ending_hints import EndingHints
+from interlock.constraints.ending_words import EndingWords
 from interlock.constraints.providers.base import Matcher, MatcherError
 from interlock.constraints.schema.guards.effort import effort
-from interlock.constraints.schema.guards.marks import is_text
-from interlock.constraints.schema.guards.vocabulary import GuardVocabulary
 
 MAX_LOOKS = 300
 """Masks computed in one search: some 10 to 25 ms."""
@@ -44,11 +41,8 @@ _LATE = b" \t\n\r-+.eE{[(\\/"
 _NUMERIC = frozenset(b"0123456789.")
 _ZERO = ord("0")
 _ASCII = 128
-_RUNS = b" .-_=*"
 _FREE_ENDS = b"\"'`\n<]})>"
-_MAX_FILLERS = 48
 _MAX_KEYS = 4
-_MAX_KNOWN = 4_096
 _KEY_END = re.compile(rb"[^:=>,}\]]{0,4}[:=>]")
 
 
@@ -64,15 +58,8 @@ class Ending:
     text: bytes
 
 
-class EndingSearch:
+class EndingSearch(EndingWords):
     """Searches over one vocabulary. Thread-safe once built."""
-
-    def __init__(self, vocabulary: GuardVocabulary) -> None:
-        self.vocabulary = vocabulary
-        special = sorted(set(vocabulary.special_ids) - vocabulary.stop_ids)
-        self.special_ids = np.array([one for one in special if vocabulary.tokens[one]], dtype=np.int64)
-        self._longest = max((len(text) for text in vocabulary.ids), default=0)
-        self.fillers = self._find_fillers()
 
     def find(self, matcher: Matcher, hints: EndingHints, most: int = _MAX_BYTES) -> Ending | None:
         """``None`` where none is found within bounds, or none that has a chance to be spelt in ``most`` tokens. ``matcher`` is
@@ -94,30 +81,6 @@ class EndingSearch:
             return "too long" if walk.is_too_long else "not found"
         return self._verified(matcher, found) or "not found"
 
-    def spelt(self, text: bytes) -> tuple[int, ...] | None:
-        """``text`` in the fewest tokens; ``None`` where it cannot be spelt."""
-        ids, size = self.vocabulary.ids, len(text)
-        cost, step = [0] * (size + 1), [b""] * (size + 1)
-        for at in range(size - 1, -1, -1):
-            cost[at] = size + 1
-            for end in range(min(size, at + self._longest), at, -1):
-                if cost[end] < cost[at] and text[at:end] in ids:
-                    cost[at], step[at] = cost[end] + 1, text[at:end]
-                    if cost[end] + 1 == cost[at] and end == size:
-                        break
-        if cost[0] > size:
-            return None
-        found, at = [], 0
-        while at < size:
-            found.append(ids[step[at]])
-            at += len(step[at])
-        return tuple(found)
-
-    @lru_cache(_MAX_KNOWN)  # noqa: B019 - a search lives as long as its vocabulary
-    def key(self, name: str) -> tuple[int, ...] | None:
-        """The rest of a key of JSON whose quote is written, and the colon."""
-        return self.spelt(json.dumps(name, ensure_ascii=False).encode("utf-8", "surrogatepass")[1:] + b":")
-
     def _verified(self, matcher: Matcher, taken: Sequence[int]) -> Ending | None:
         text = b"".join(map(self.vocabulary.text, taken))
         short = self.spelt(text)
@@ -125,19 +88,6 @@ class EndingSearch:
             if ends_with(matcher, ids):
                 return Ending(ids, text)
         return None
-
-    def _find_fillers(self) -> NDArray[np.int64]:
-        """Tokens that fill a string that must be longer, the longest ones first."""
-        runs, words = [], []
-        for text, token_id in self.vocabulary.ids.items():
-            if not is_text(text) or token_id in self.vocabulary.special_ids:
-                continue
-            if len(set(text)) == 1 and text[0] in _RUNS:
-                runs.append((-len(text), _RUNS.index(text[0]), token_id))
-            elif text.isalpha() and text.isascii():
-                words.append((-len(text), 0, token_id))
-        best = [*sorted(runs)[:_MAX_FILLERS], *sorted(words)[:_MAX_FILLERS]]
-        return np.array([token_id for _, _, token_id in best], dtype=np.int64)
 
 
 def ends_with(matcher: Matcher, token_ids: Sequence[int]) -> bool:
@@ -170,7 +120,7 @@ class _DeadEndError(Exception):
 class _Walk:
     """One search: a walk on a copy of a matcher that turns back at dead ends."""
 
-    def __init__(self, search: EndingSearch, matcher: Matcher, hints: EndingHints, most: int) -> None:
+    def __init__(self, search: EndingWords, matcher: Matcher, hints: EndingHints, most: int) -> None:
         self._search = search
         self._vocabulary = search.vocabulary
         self._start = matcher
