@@ -116,11 +116,7 @@ class GuardedMatcher:
     def fill(self, row: Row) -> None:
         self._check()
         self.inner.fill(row)
-        watch = self._watch
-        if watch is None or watch.readings is not self._readings[-1]:
-            watch = self._watched()
-        if not watch.is_quiet:
-            self.narrow_in_time(row)
+        self.narrow_in_time(row)
 
     def narrow_in_time(self, row: Row) -> None:
         """``narrow`` that fails where it has taken more than ``MAX_MASK_S``."""
